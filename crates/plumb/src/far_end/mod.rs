@@ -11,7 +11,6 @@ use plumb_load::{Client, ClientError, Iperf3, Peer};
 use plumb_measure::far_end::FarEnd;
 use plumb_wire::iperf3;
 use plumb_wire::native::spec::PORT;
-use plumb_wire::url::Scheme;
 use serde::Deserialize;
 
 use crate::stderr::say;
@@ -40,12 +39,12 @@ impl Protocol {
         matches!(self, Self::Ndt7 | Self::Nq | Self::Http)
     }
 
-    /// The port of its servers where none is said.
-    fn port(self) -> u16 {
+    /// The ports on which its servers are looked for where none is typed.
+    fn ports(self) -> &'static [u16] {
         match self {
-            Self::Native => PORT,
-            Self::Iperf3 => iperf3::PORT,
-            Self::Ndt7 | Self::Nq | Self::Http => Scheme::Https.port(),
+            Self::Native => &[PORT],
+            Self::Iperf3 => &[iperf3::PORT],
+            Self::Ndt7 | Self::Nq | Self::Http => &web::PORTS,
         }
     }
 }

@@ -63,8 +63,12 @@ impl Server {
         let Ok(target) = Target::resolve(host.as_deref().unwrap_or(&self.host)) else {
             return false;
         };
-        let port = web::port(&self.host).unwrap_or(self.protocol.port());
-        TcpStream::connect_timeout(&target.at(port), ANSWERING).is_ok()
+        let typed = web::port(&self.host);
+        let ports = typed
+            .as_ref()
+            .map_or(self.protocol.ports(), std::slice::from_ref);
+        let answers = |port: &u16| TcpStream::connect_timeout(&target.at(*port), ANSWERING).is_ok();
+        ports.iter().any(answers)
     }
 }
 

@@ -11,7 +11,7 @@ use plumb_wire::web::{self, locate, nq};
 use super::sought::Sought;
 
 /// Ports on which one is looked for where none is typed: HTTPS's, and that of `plumb serve`.
-const PORTS: [u16; 2] = [443, web::PORT];
+pub(super) const PORTS: [u16; 2] = [443, web::PORT];
 
 /// How long one of several ports may take to answer: a lost SYN is sent again after 1 s.
 const LOOKING: Duration = Duration::from_secs(2);

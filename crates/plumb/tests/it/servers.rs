@@ -108,6 +108,13 @@ fn the_first_of_ones_own_servers_that_answers_is_measured_with() {
     assert_eq!(run.target.as_ref().unwrap().name, "near");
     assert!(said.contains("'dead' (near:9) does not answer"), "{said}");
 
+    // A web server without a port is looked for on that of HTTPS and on that of `plumb serve`.
+    let web = "[[server]]\nname = 'web'\nprotocol = 'http'\nhost = 'near'\n";
+    write(&settings, "servers.toml", &(web.to_owned() + list));
+    let (run, said) = check(&network, settings.path(), "");
+    let run: Run = serde_json::from_str(&run).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert!(has_rates(&run) && said.contains("'web' (near)"), "{said}");
+
     let (_, said) = check(&network, settings.path(), "--server nowhere");
     assert!(
         said.contains("no server 'nowhere'") && said.contains("own"),
