@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::{http1, http2};
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 
 use super::drive::{Driver, Wire};
 use super::site::HTTP2;
@@ -270,4 +270,20 @@ pub(super) fn next_bytes(
             }
         }
     }
+}
+
+/// That the server does not serve it.
+pub(super) fn refused(answer: &Response<Incoming>) -> io::Error {
+    let after = answer.headers().get(hyper::header::RETRY_AFTER);
+    let after = after.and_then(|after| after.to_str().ok());
+    let again = after.map_or(String::new(), |s| {
+        format!("; it says to come again in {s} s")
+    });
+    let status = answer.status();
+    io::Error::other(match status {
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            format!("the server is busy (HTTP {}){again}", status.as_u16())
+        }
+        _ => format!("the server answered HTTP {}", status.as_u16()),
+    })
 }

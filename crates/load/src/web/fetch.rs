@@ -34,23 +34,26 @@ pub struct Fetched {
 pub fn fetch(site: &Site, path: &str) -> Result<Fetched, ClientError> {
     let (socket, tls) = site.connect(&TcpOptions::default(), &[HTTP2, HTTP1])?;
     let broken = |error: io::Error| site.broken(&error.to_string());
+    let until = Instant::now() + LONGEST;
     let exchange = Exchange::begin(socket, tls, LONGEST).map_err(broken)?;
-    fetch_on(exchange, site, path)
+    fetch_on(exchange, site, path, until)
 }
 
-/// Fetches a path on a connection of its own; what that took.
+/// Fetches a path on a connection of its own, within that time; what that took.
 ///
 /// # Errors
 /// As [`fetch`], and when the server does not answer with it.
-pub(super) fn timed(site: &Site, path: &str) -> Result<Timing, ClientError> {
+pub(super) fn timed(site: &Site, path: &str, within: Duration) -> Result<Timing, ClientError> {
     let began = Instant::now();
+    let until = began + within;
     let (socket, tls) = site.connect(&TcpOptions::default(), &[HTTP2, HTTP1])?;
     let connected = began.elapsed();
     let handshake = tls.as_ref().map(TlsSession::handshake);
     let broken = |error: io::Error| site.broken(&error.to_string());
-    let exchange = Exchange::begin(socket, tls, LONGEST).map_err(broken)?;
+    let left = until.saturating_duration_since(Instant::now());
+    let exchange = Exchange::begin(socket, tls, left).map_err(broken)?;
     let asked = Instant::now();
-    let fetched = fetch_on(exchange, site, path)?;
+    let fetched = fetch_on(exchange, site, path, until)?;
     match fetched.status {
         200 => Ok(Timing {
             total: began.elapsed(),
@@ -62,9 +65,13 @@ pub(super) fn timed(site: &Site, path: &str) -> Result<Timing, ClientError> {
     }
 }
 
-fn fetch_on(mut exchange: Exchange, site: &Site, path: &str) -> Result<Fetched, ClientError> {
+fn fetch_on(
+    mut exchange: Exchange,
+    site: &Site,
+    path: &str,
+    until: Instant,
+) -> Result<Fetched, ClientError> {
     let broken = |error: io::Error| site.broken(&error.to_string());
-    let until = Instant::now() + LONGEST;
     let left = || until.saturating_duration_since(Instant::now());
     let mut request = Some(get(site, path)?);
     let mut answering = None;

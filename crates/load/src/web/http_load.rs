@@ -4,10 +4,10 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use hyper::Request;
 use hyper::body::{Bytes, Incoming};
-use hyper::{Request, Response, StatusCode};
 
-use super::exchange::{Answering, Exchange, Feed, answered, next_bytes};
+use super::exchange::{Answering, Exchange, Feed, answered, next_bytes, refused};
 use super::in_band::InBand;
 use crate::framing::Framing;
 use crate::loaded::Loaded;
@@ -43,22 +43,6 @@ impl std::fmt::Debug for HttpLoad {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("HttpLoad").field(&self.exchange).finish()
     }
-}
-
-/// That the server does not serve it.
-fn refused(answer: &Response<Incoming>) -> io::Error {
-    let after = answer.headers().get(hyper::header::RETRY_AFTER);
-    let after = after.and_then(|after| after.to_str().ok());
-    let again = after.map_or(String::new(), |s| {
-        format!("; it says to come again in {s} s")
-    });
-    let status = answer.status();
-    io::Error::other(match status {
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-            format!("the server is busy (HTTP {}){again}", status.as_u16())
-        }
-        _ => format!("the server answered HTTP {}", status.as_u16()),
-    })
 }
 
 impl HttpLoad {

@@ -21,7 +21,7 @@ use crate::phase_controller::Conductor;
 use crate::phase_plan::PhasePlan;
 use crate::phase_state::Stage;
 use crate::phase_watch::Progress;
-use crate::responsiveness_probes::Foreign;
+use crate::responsiveness_probes::{FOREIGN_WITHIN, Foreign};
 use crate::streams::{Stream, Streams};
 use crate::tcp::TcpLoad;
 use crate::tcp::options::options;
@@ -48,7 +48,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// A stream, and when its load begins, where requests are to be made beside it.
+    /// A stream. Where requests are to be made beside its load, `probed` says when that begins.
     fn open(
         &self,
         role: OneDirection,
@@ -68,12 +68,15 @@ impl HttpServer {
         let in_band = match probed {
             None => None,
             Some(_) if !exchange.is_http2() => {
-                return Err(lacks("requests beside a load: it speaks no HTTP/2, and so"));
+                return Err(lacks(
+                    "requests beside a load on this server, which speaks no HTTP/2",
+                ));
             }
             Some(starts_after) => {
                 let path = self.small.as_deref();
-                let path =
-                    path.ok_or_else(|| lacks("small object, and so round trips a minute"))?;
+                let path = path.ok_or_else(|| {
+                    lacks("small object on this server, for round trips a minute")
+                })?;
                 let first = get(&site, path)?;
                 let make = again(first, |()| Feed::default());
                 Some(InBand::new(starts_after, make))
@@ -114,7 +117,7 @@ struct Small {
 
 impl Foreign for Small {
     fn ask(&self, stage: &Stage) -> Result<Timing, Broken> {
-        timed(&self.site, &self.path).map_err(|error| match stage.is_over() {
+        timed(&self.site, &self.path, FOREIGN_WITHIN).map_err(|error| match stage.is_over() {
             true => Broken::Over,
             false => Broken::Failed(error.to_string()),
         })

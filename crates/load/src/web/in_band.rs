@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hyper::Request;
 
-use super::exchange::{Answering, Feed, Sender, answered};
+use super::exchange::{Answering, Feed, Sender, answered, refused};
 use crate::loaded::{Answered, Loaded};
 
 /// Requests under way on one connection: what servers mostly allow, less the load itself.
@@ -109,7 +109,7 @@ impl InBand {
     /// Makes the requests that are wanted, and takes what was answered.
     ///
     /// # Errors
-    /// When one fails, as all do with their connection.
+    /// When one fails or is refused: without all of them there is no number.
     pub(super) fn poll(
         &mut self,
         sender: &mut Sender,
@@ -140,6 +140,9 @@ impl InBand {
             match answered(&mut asked.answering, context) {
                 Poll::Pending => self.asked.push_back(asked),
                 Poll::Ready(Err(error)) => return Err(error),
+                Poll::Ready(Ok(answer)) if !answer.status().is_success() => {
+                    return Err(refused(&answer));
+                }
                 Poll::Ready(Ok(_)) if asked.is_for_keeping => {}
                 Poll::Ready(Ok(_)) => answered_now.push(Answered {
                     took: asked.at.elapsed(),
