@@ -10,7 +10,7 @@ use std::error::Error;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-/// Packets a second.
+/// How many packets are sent each second.
 const RATE: u32 = 10_000;
 
 fn bare(port: &str) -> Result<(), Box<dyn Error>> {

@@ -195,7 +195,7 @@ fn round_trips_a_minute_over_http2_are_those_of_the_link() {
     let (_, rtt_s) = truth(&run, &log, Direction::Down);
     assert_eq!(down.rpm_method, "ietf");
     assert!(rtt_s > 0.15, "{rtt_s}");
-    // New connections meet the link alone.
+    // New connections wait in the link's queue, and in no buffer of the server.
     within_a_tenth(down.foreign_rpm.expect("a number"), 60.0 / rtt_s, down);
     // On a loaded one an answer waits besides to be sent, and behind what a web server has before it, in records of 16 KiB: one
     // each in TLS and in HTTP/2, and two in the socket, which takes another while less than its limit waits.
