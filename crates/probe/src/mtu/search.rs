@@ -33,6 +33,11 @@ const fn least_bytes(v4: bool) -> u16 {
     if v4 { 68 } else { 84 }
 }
 
+/// Times that the size which passes is probed again once a larger size is lost, to see that it is
+/// the size which decides. Of probes that are lost by chance with any probability, three tries
+/// each, at most one search in ninety then still takes chance for a size.
+const CONTROLS: u32 = 6;
+
 /// Different sizes along one path that are followed; each is smaller than the one before.
 const MAX_LEVELS: usize = 16;
 
@@ -322,6 +327,13 @@ impl<N: HopNetwork> Search<'_, N> {
             }
             // All tries of a size may be lost by chance. The one that decides is asked again.
             if !self.pass(&[fails], known_to)?.contains(&true) {
+                // Where the size that passes is lost as well, something else than size decides: a
+                // limit on answers, say.
+                for _ in 0..CONTROLS {
+                    if !self.pass(&[passes], known_to)?.contains(&true) {
+                        return Err(SearchError::Broken);
+                    }
+                }
                 break;
             }
             (passes, fails) = (fails, limit);

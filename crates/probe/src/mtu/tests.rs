@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use plumb_wire::icmp_report::Report;
 use proptest::prelude::*;
+use rand::SeedableRng as _;
+use rand_pcg::Pcg64Mcg;
 
 use super::search::arrives;
 use super::*;
@@ -348,6 +350,42 @@ fn a_size_whose_tries_are_all_lost_by_chance_is_asked_again() {
             let whole = if holes.is_some() { 1400 } else { 1500 };
             assert_eq!(found.path_mtu_bytes, Some(whole), "{size} {losses}");
             assert_eq!(found.black_hole_after, holes, "{size} {losses}");
+        }
+    }
+}
+
+/// Answers one of so many probes, whatever their size.
+struct Limited {
+    path: FakePath,
+    answers_one_of: u32,
+    draws: Pcg64Mcg,
+}
+
+impl Hops for Limited {
+    fn answer(&mut self, probe: &Probe, number: u64, at_ns: u64) -> Option<(Duration, Answer)> {
+        let answered = self.draws.random_ratio(1, self.answers_one_of);
+        self.path.answer(probe, number, at_ns).filter(|_| answered)
+    }
+}
+
+#[test]
+fn a_limit_on_answers_is_not_a_size() {
+    for seed in 0..300 {
+        let path = FakePath::of(&[line(1500), line(1500)]);
+        let plan = path.plan();
+        let mut network = VirtualNetwork::of(Limited {
+            path,
+            answers_one_of: 10,
+            draws: Pcg64Mcg::seed_from_u64(seed),
+        });
+        let stop = Arc::clone(&network.stop);
+        match search(&mut network, &plan, &stop) {
+            Err(SearchError::Broken | SearchError::Silence) => {}
+            Err(other) => panic!("{seed}: {other}"),
+            Ok(found) => {
+                let narrow = found.path_mtu_bytes.filter(|bytes| *bytes < 1500);
+                assert_eq!(narrow, None, "{seed}: {found:?}");
+            }
         }
     }
 }
