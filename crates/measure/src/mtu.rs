@@ -16,6 +16,7 @@ use plumb_probe::mtu::search::arrives;
 use plumb_probe::mtu::{Found, MtuPlan, SearchError, mss, search};
 use plumb_probe::path::{self, Access, Opened, ProtocolAndPort, Target, UDP_PORT};
 use plumb_probe::{Plan, Probing, Sizes};
+use plumb_wire::native::control::flow::MSS_BYTES;
 use plumb_wire::path_probe;
 
 use crate::error::MeasureError;
@@ -155,8 +156,8 @@ fn patience(rtt_s: Option<f64>) -> Duration {
     scaled.map_or(most, |scaled| scaled.min(most))
 }
 
-/// The largest segment that TCP may send past a black hole which was found, in bytes; `None` where there is none, or TCP
-/// is kept out of it already.
+/// The largest segment that TCP may send past a black hole which was found, in bytes; `None` where there is none, TCP is
+/// kept out of it already, or TCP takes no segment that small.
 pub(crate) fn segment_that_fits(run: &Run) -> Option<u16> {
     let results = run.measurements.iter().rev();
     let mut searches = results.filter_map(|measurement| match &measurement.outcome {
@@ -167,7 +168,8 @@ pub(crate) fn segment_that_fits(run: &Run) -> Option<u16> {
     let fits = result.narrowest_bytes()?;
     let v4 = !result.address.contains(':');
     result.swallows()?;
-    u16::try_from(fits.checked_sub(headers_bytes(v4))?).ok()
+    let segment = u16::try_from(fits.checked_sub(headers_bytes(v4))?).ok()?;
+    MSS_BYTES.contains(&segment.into()).then_some(segment)
 }
 
 /// What a search is part of.
