@@ -57,7 +57,7 @@ beside check plumb serve
 
 step "the responder as its unit has it"
 stamp() {
-    grep -q '^plumb: stamp on' /tmp/serve && nobody plumb owd 127.0.0.1 --stamp --count 3 --interval 10ms > /dev/null
+    grep -q '^plumb: stamp on' /tmp/serve && nobody plumb owd 127.0.0.1 --protocol stamp --count 3 --interval 10ms > /dev/null
 }
 beside stamp setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+net_raw,+net_bind_service \
     --ambient-caps=-all,+net_raw,+net_bind_service --bounding-set=-all,+net_raw,+net_bind_service --no-new-privs plumb serve

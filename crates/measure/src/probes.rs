@@ -394,7 +394,7 @@ impl ProbeLogs {
         let mut identities = Vec::new();
         for log in self.streams() {
             let name = match log.protocol {
-                Protocol::Udp | Protocol::Stamp => "rtt",
+                Protocol::Udp | Protocol::Stamp | Protocol::Irtt => "rtt",
                 _ => "rtt_icmp",
             };
             series.insert(name.to_owned(), window_series(log, window));

@@ -22,6 +22,8 @@ vocabulary! {
         Dns = "dns",
         /// STAMP test packets (RFC 8762); the reflector's residence time is taken out.
         Stamp = "stamp",
+        /// Echoes of an irtt server, version 1 of its protocol; the server's residence time is taken out.
+        Irtt = "irtt",
         /// TLS (RFC 8446) over TCP.
         Tls = "tls",
         /// QUIC (RFC 9000) over UDP.

@@ -1,23 +1,28 @@
 //! `plumb owd`: each way of a path by itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use plumb_measure::owd::{self, Clocks, OneWay};
+use plumb_measure::owd::{Clocks, OneWay};
 use plumb_measure::record::Judgement;
-use plumb_probe::{Plan, Sizes};
+use plumb_model::protocol::Protocol;
+use plumb_probe::{Key, Plan, Sizes};
 
 use crate::output::Output;
+use crate::ping::probes::usual_port;
 use crate::quantity::{time, time_above_zero};
 use crate::target::{PathOptions, measure_towards};
+use crate::usage::wrong;
+use crate::words;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
   plumb owd server                   against plumb serve, ten seconds
-  plumb owd --stamp router:862       against any STAMP or TWAMP Light reflector
+  plumb owd --protocol stamp router  against any STAMP or TWAMP Light reflector
+  plumb owd --protocol irtt server   against an irtt server
   plumb owd --key-file key server    authenticated STAMP
 
 Limits: without synchronised clocks it is unknown how a constant difference of the two directions is shared; the table \
@@ -29,10 +34,15 @@ pub(crate) struct Arguments {
     host: String,
     #[command(flatten)]
     path: PathOptions,
-    /// Ask a STAMP reflector (RFC 8762), by default on port 862
-    #[arg(long)]
+    /// What answers: `plumb serve` (udp), a STAMP reflector or an irtt server [default: udp; stamp with a key]
+    ///
+    /// Their ports are 7586, 862 (RFC 8762) and 2112, unless HOST is `NAME:PORT`.
+    #[arg(long, value_parser = words::some(&[Protocol::Udp, Protocol::Stamp, Protocol::Irtt]))]
+    protocol: Option<Protocol>,
+    /// The same as `--protocol stamp`
+    #[arg(long, hide = true, conflicts_with = "protocol")]
     stamp: bool,
-    /// Authenticate STAMP packets by the key in this file
+    /// Authenticate packets of STAMP or irtt by the key in this file
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// Number of probes
@@ -57,14 +67,37 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
+impl Arguments {
+    fn protocol(&self) -> Protocol {
+        let by_key = self.stamp || self.key_file.is_some();
+        let usual = if by_key {
+            Protocol::Stamp
+        } else {
+            Protocol::Udp
+        };
+        self.protocol.unwrap_or(usual)
+    }
+}
+
+/// The key in a file, of the protocol that is to have it.
+fn key_of(protocol: Protocol, file: &Path) -> anyhow::Result<Key> {
+    match protocol {
+        Protocol::Stamp => Ok(Key::Stamp(crate::key::read(file)?)),
+        Protocol::Irtt => Ok(Key::Irtt(crate::key::of_irtt(file)?)),
+        _ => Err(wrong(
+            "the UDP echo has no key: leave --key-file out, or add --protocol stamp or irtt",
+        )),
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (target, outlet) = arguments.path.towards(&arguments.host)?;
-    let key = arguments.key_file.as_deref().map(crate::key::read);
-    let key = key.transpose()?;
+    let protocol = arguments.protocol();
+    let key = arguments.key_file.as_deref();
+    let key = key.map(|file| key_of(protocol, file)).transpose()?;
     let output = arguments.output.begin()?;
-    let (protocol, port) = owd::protocol(arguments.stamp || key.is_some());
-    let mut plan = Plan::new(protocol, &target.name, target.at(port));
-    plan.stamp_key = key;
+    let mut plan = Plan::new(protocol, &target.name, target.at(usual_port(protocol)));
+    plan.key = key;
     plan.count = Some(arguments.count);
     plan.interval = arguments.interval;
     plan.outlet = outlet;

@@ -19,7 +19,7 @@ pub mod sweep;
 
 pub use ping::log::ProbeLog;
 pub use ping::pattern::Pattern;
-pub use ping::plan::{Pace, Plan, ProbeError, Sizes};
+pub use ping::plan::{Key, Pace, Plan, ProbeError, Sizes};
 pub use ping::probing::Probing;
 pub use ping::progress::{Progress, ProgressHandle, Seen};
 pub use ping::sample::{Exchange, FarClock, FarEnd, Phases, Said, Sample};

@@ -37,7 +37,7 @@ pub(crate) fn leading_protocol(run: &Run) -> Protocol {
     };
     // A ping by another protocol stands alone.
     let first = rows.first().map(|(_, l)| l.protocol);
-    [Protocol::Udp, Protocol::Stamp]
+    [Protocol::Udp, Protocol::Stamp, Protocol::Irtt]
         .into_iter()
         .find(there)
         .or(first.filter(|protocol| *protocol != Protocol::Udp))

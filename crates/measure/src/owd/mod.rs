@@ -1,4 +1,4 @@
-//! `plumb owd`: delay, loss and order of each way, by the native echo or by STAMP.
+//! `plumb owd`: delay, loss and order of each way, by the native echo, STAMP or irtt.
 
 mod ways;
 
@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
 use plumb_model::order::sort_few;
-use plumb_model::protocol::Protocol;
 use plumb_model::results::Outcome;
 use plumb_model::results::owd::{ClockMethod, ClockState, OwdClocks, OwdResult, OwdWay};
 use plumb_model::results::udp::{OneWayDelay, UdpReceiver};
@@ -73,7 +72,7 @@ fn probe(
     let (interval, timeout) = (plan.interval, plan.timeout);
     let (size_bytes, dscp) = (plan.sizes.of(0), plan.dscp);
     let (name, port) = (plan.name.clone(), plan.target.port());
-    let authenticated = plan.stamp_key.is_some();
+    let authenticated = plan.key.is_some();
     watcher.step(
         &format!("probing both directions of the path to {name}"),
         plan.duration.unwrap_or_default(),
@@ -359,13 +358,4 @@ fn series(log: &ProbeLog, judged: &Judged) -> (Series, Series) {
         );
     }
     (up, down)
-}
-
-/// The protocol and port of a measurement by STAMP or by the native echo.
-pub fn protocol(stamp: bool) -> (Protocol, u16) {
-    if stamp {
-        (Protocol::Stamp, plumb_wire::stamp::PORT)
-    } else {
-        (Protocol::Udp, plumb_wire::native::spec::PORT)
-    }
 }

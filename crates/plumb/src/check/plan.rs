@@ -14,7 +14,7 @@ use plumb_measure::gateway::AskGateway;
 use plumb_measure::host::HostAudit;
 use plumb_measure::interception::Interception;
 use plumb_measure::mtu::LargestPacket;
-use plumb_measure::owd::{self, Clocks, OneWay};
+use plumb_measure::owd::{Clocks, OneWay};
 use plumb_measure::page::PageLoad;
 use plumb_measure::path::{self, Hops};
 use plumb_measure::resolver::Resolvers;
@@ -27,6 +27,7 @@ use plumb_measure::with_far_end::{self, Besides};
 use plumb_measure::within::Within;
 use plumb_model::goal::{Asked, Complaint, Effort, Purpose};
 use plumb_model::need::Need;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 use plumb_model::units::ByteCount;
 use plumb_net::egress::Outlet;
@@ -34,6 +35,7 @@ use plumb_probe::page::PagePlan;
 use plumb_probe::path::Target as PathTarget;
 use plumb_probe::{Plan as ProbePlan, Sizes};
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
+use plumb_wire::native::spec::PORT;
 use plumb_wire::url::Url;
 
 use crate::files::OpenFiles;
@@ -143,8 +145,7 @@ pub(super) fn with_steps<T>(
         wanted: &route,
         show: &mut |_, _| {},
     };
-    let (protocol, port) = owd::protocol(false);
-    let mut one_way = ProbePlan::new(protocol, &target.name, target.at(port));
+    let mut one_way = ProbePlan::new(Protocol::Udp, &target.name, target.at(PORT));
     one_way.count = Some(ONE_WAY_PROBES);
     one_way.interval = Duration::from_millis(20);
     one_way.sizes = Sizes::One(one_way.least_size_bytes());

@@ -16,7 +16,7 @@ use crate::target::FamilyOptions;
 use crate::trust::TrustOptions;
 use crate::words;
 
-const PROTOCOLS: [Protocol; 8] = [
+const PROTOCOLS: [Protocol; 9] = [
     Protocol::Icmp,
     Protocol::Udp,
     Protocol::UdpPort,
@@ -25,6 +25,7 @@ const PROTOCOLS: [Protocol; 8] = [
     Protocol::Https,
     Protocol::Dns,
     Protocol::Stamp,
+    Protocol::Irtt,
 ];
 
 #[derive(Args)]

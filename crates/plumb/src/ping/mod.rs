@@ -4,7 +4,7 @@ mod arguments;
 mod chart;
 mod fping;
 mod live;
-mod probes;
+pub(crate) mod probes;
 mod targets;
 
 use std::net::SocketAddr;

@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use plumb_model::protocol::Protocol;
 use plumb_net::privilege;
 use plumb_wire::native::spec::PORT;
-use plumb_wire::{dns, stamp};
+use plumb_wire::{dns, irtt, stamp};
 
 use super::arguments::Arguments;
 use crate::usage::wrong;
 
 /// The port where none is given.
-pub(super) fn usual_port(protocol: Protocol) -> u16 {
+pub(crate) fn usual_port(protocol: Protocol) -> u16 {
     match protocol {
         Protocol::Udp => PORT,
         // RFC 862.
@@ -21,6 +21,7 @@ pub(super) fn usual_port(protocol: Protocol) -> u16 {
         Protocol::Https => 443,
         Protocol::Dns => dns::PORT,
         Protocol::Stamp => stamp::PORT,
+        Protocol::Irtt => irtt::PORT,
         _ => 0,
     }
 }

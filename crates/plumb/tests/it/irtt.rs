@@ -1,7 +1,9 @@
-//! The real irtt against `plumb serve`, on a line whose delay is known.
+//! The real irtt against `plumb serve`, and plumb against its server, on a line whose delay is known.
 
 use crate::common::network::Network;
 use crate::common::side_by_side;
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Outcome;
 use serde_json::Value;
 
 /// There 30 ms, and back 10 ms: the two nodes of a lab have one clock.
@@ -92,6 +94,67 @@ fn keys() {
         let (printed, _) = network.script(&command);
         assert!(printed.contains("OpenTimeout"), "{printed}");
     }
+}
+
+/// Both servers as the far end of `plumb owd`, on a line that loses one of nine packets there and of seven back, and on which
+/// packets wait in one direction only.
+fn servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    std::fs::write(&file, "secret\n").unwrap();
+    let file = file.to_str().unwrap();
+    let loses = |every: u32| {
+        format!(r#"{{ type = "periodic_loss", every = {every}, first = 3, match = "udp" }}"#)
+    };
+    let mut network = Network::line(
+        &format!("{}, {THERE}", loses(9)),
+        &format!("{}, {BACK}", loses(7)),
+    );
+    let own = ["plumb", "serve", "--quiet", "--irtt-key-file", file];
+    network.service("server", &own, 7586);
+    let real = "irtt server -b :2113 --hmac=secret -i 20ms -d 4s > /dev/null & irtt server -b :2114 > /dev/null & \
+                exec plumb serve --quiet --port 7000 --without irtt --without stamp --without web --without iperf3";
+    network.service("server", &["sh", "-c", real], 7000);
+    let asks = "plumb owd --json --same-clock --protocol irtt -c 150 -i 20ms -W 500ms";
+    let commands = [
+        format!("{asks} --key-file {file} server"),
+        format!("{asks} --key-file {file} server:2113"),
+        format!("{asks} --dscp 46 -s 700 server:2114"),
+    ];
+    let (printed, _) = network.script(&commands.join(" && echo '#' && "));
+    for printed in printed.split('#') {
+        let run = plumb_model::run::Run::from_json(printed).unwrap();
+        let Outcome::Owd(owd) = &run.measurements[0].outcome else {
+            panic!("{run:?}");
+        };
+        assert_eq!((owd.protocol, owd.far_counts), (Protocol::Irtt, true));
+        let delays = [&owd.up, &owd.down].map(|way| way.delay.unwrap().delay_s.p50);
+        for (found, expected) in delays.into_iter().zip([0.030, 0.010]) {
+            assert!((found - expected).abs() < 0.002, "{delays:?}");
+        }
+        // Of 150 there every ninth, and of those that arrive every seventh, less what was lost after the last answer.
+        let lost = [&owd.up, &owd.down].map(|way| way.lost.unwrap());
+        assert!((15..=17).contains(&lost[0]), "{owd:?}");
+        assert!((17..=20).contains(&lost[1]), "{owd:?}");
+        assert_eq!(owd.answered + lost[0] + lost[1] + owd.lost_unplaced, 150);
+    }
+    let refusals = [
+        ("-c 10 -i 10ms --key-file", "one packet every 20ms"),
+        ("-c 1000 -i 20ms --key-file", "ends sessions after 4s"),
+    ];
+    for (options, expected) in refusals {
+        let command =
+            format!("plumb owd --protocol irtt {options} {file} server:2113 2>&1 || true");
+        let (printed, _) = network.script(&command);
+        assert!(printed.contains(expected), "{printed}");
+    }
+    let (printed, _) = network.script("plumb ping --protocol irtt -c 1 server:2113 2>&1 || true");
+    assert!(printed.contains("same key"), "{printed}");
+}
+
+#[test]
+fn its_server_answers_owd() {
+    side_by_side(&[&servers]);
 }
 
 #[test]

@@ -23,7 +23,16 @@ fn result(run: &Run) -> &OwdResult {
 #[test]
 fn ways_that_differ_are_seen_by_one_clock_and_bounded_by_two() {
     // 5 ms there, 25 ms back.
-    let options = ["owd", "server", "--stamp", "-c", "60", "-i", "20ms"];
+    let options = [
+        "owd",
+        "server",
+        "--protocol",
+        "stamp",
+        "-c",
+        "60",
+        "-i",
+        "20ms",
+    ];
     let same = measured_in(
         "asymmetric-route",
         &[&options[..], &["--same-clock"]].concat(),
@@ -104,7 +113,7 @@ fn each_ways_losses_are_those_of_the_link() {
     assert!(owd.down.reordering.reordered > 0);
     assert_eq!((owd.up.duplicates, owd.down.duplicates), (Some(0), Some(0)));
     // Without the key there is no answer, and it is said what to do.
-    let output = line.run(&["plumb", "owd", "--stamp", "server"]);
+    let output = line.run(&["plumb", "owd", "--protocol", "stamp", "server"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("same key"), "{}", stderr(&output));
 }
@@ -197,7 +206,17 @@ fn reflectors_of_other_makes_are_understood() {
         let address: SocketAddr = socket.local_addr().unwrap();
         let reflector = std::thread::spawn(move || twamp_light(&socket, stateful));
         let target = address.to_string();
-        let output = plumb(&["owd", "--stamp", &target, "-c", "50", "-i", "5ms", "--json"]);
+        let output = plumb(&[
+            "owd",
+            "--protocol",
+            "stamp",
+            &target,
+            "-c",
+            "50",
+            "-i",
+            "5ms",
+            "--json",
+        ]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let run = Run::from_json(&stdout(&output)).unwrap();
         let owd = result(&run);

@@ -36,7 +36,7 @@ fn each_does_what_it_can_and_says_what_is_missing() {
              $user plumb ping server 10.0.0.2 -c 2 -i 50ms -W 1 --json
              $user plumb mtu server --json
              $user plumb owd server -c 20 -i 10ms --json
-             $user plumb owd server --stamp -c 20 -i 10ms --json
+             $user plumb owd server --protocol stamp -c 20 -i 10ms --json
          }
          echo 0 2147483647 > /proc/sys/net/ipv4/ping_group_range
          all

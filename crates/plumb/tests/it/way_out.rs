@@ -54,7 +54,7 @@ const VERBS: [&str; 14] = [
     "path -n --tcp=7586 --one-way b",
     "mtu b",
     "owd -c 5 b",
-    "owd -c 5 --stamp b",
+    "owd -c 5 --protocol stamp b",
     "capacity --only trains b",
     "capacity --only hops --time 2s b",
     "port b 7586",

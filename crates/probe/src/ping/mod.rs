@@ -7,6 +7,7 @@ pub(crate) mod connections;
 pub(crate) mod dns;
 mod greeting;
 pub(crate) mod icmp;
+pub(crate) mod irtt;
 pub mod log;
 pub mod pattern;
 pub mod plan;

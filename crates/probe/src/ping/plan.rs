@@ -7,8 +7,7 @@ use std::time::Duration;
 use plumb_model::protocol::Protocol;
 use plumb_net::datagram::{IcmpError, PathMtuDiscovery};
 use plumb_net::egress::Outlet;
-use plumb_wire::stamp::{self, Key};
-use plumb_wire::{icmp, native::echo};
+use plumb_wire::{icmp, irtt, native::echo, stamp};
 
 use crate::ping::pattern::Pattern;
 use crate::root_store::Trust;
@@ -66,12 +65,19 @@ pub struct Plan {
     pub routers_answer: bool,
     /// Whose certificates are believed; `Some` for HTTPS alone.
     pub trust: Option<Trust>,
-    /// Key by which STAMP packets are authenticated; none when absent.
-    pub stamp_key: Option<Key>,
+    /// Key by which packets are authenticated, of the same protocol; they are not when absent.
+    pub key: Option<Key>,
     /// By which way probes leave this host.
     pub outlet: Outlet,
     /// What becomes of probes larger than the path carries whole; `None` for the kernel's default.
     pub path_mtu: Option<PathMtuDiscovery>,
+}
+
+/// What both ends know, and nobody on the path.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Key {
+    Stamp(stamp::Key),
+    Irtt(irtt::Key),
 }
 
 /// What the next probe waits for.
@@ -106,6 +112,14 @@ impl Sizes {
         match self {
             Self::One(size) => size,
             Self::Sweep { from, step, .. } => from + sequence as usize % self.count() * step,
+        }
+    }
+
+    /// The largest of them.
+    pub(crate) fn largest(self) -> usize {
+        match self {
+            Self::One(size) => size,
+            Self::Sweep { to, .. } => to,
         }
     }
 
@@ -167,12 +181,13 @@ impl Plan {
                 Protocol::Icmp => 64 - icmp::HEADER_BYTES,
                 Protocol::Udp => echo::MIN_BYTES,
                 Protocol::Stamp => stamp::OPEN_BYTES,
+                Protocol::Irtt => irtt::Client::least_bytes(false),
                 Protocol::UdpPort => 56,
                 // What is asked decides.
                 _ => 0,
             }),
             trust: None,
-            stamp_key: None,
+            key: None,
             timeout: Duration::from_secs(3),
             dscp: None,
             hop_limit: None,
@@ -187,7 +202,8 @@ impl Plan {
         match self.protocol {
             Protocol::Icmp | Protocol::UdpPort => icmp::MARK_BYTES,
             Protocol::Udp => echo::MIN_BYTES,
-            Protocol::Stamp if self.stamp_key.is_some() => stamp::AUTHENTICATED_BYTES,
+            Protocol::Stamp if self.key.is_some() => stamp::AUTHENTICATED_BYTES,
+            Protocol::Irtt => irtt::Client::least_bytes(self.key.is_some()),
             Protocol::Stamp => stamp::OPEN_BYTES,
             _ => 0,
         }
@@ -236,8 +252,8 @@ impl Plan {
 
     /// Whether its packets have a size to choose.
     pub fn has_sizes(&self) -> bool {
-        use Protocol::{Icmp, Stamp, Udp, UdpPort};
-        matches!(self.protocol, Icmp | Udp | Stamp | UdpPort)
+        use Protocol::{Icmp, Irtt, Stamp, Udp, UdpPort};
+        matches!(self.protocol, Icmp | Udp | Stamp | Irtt | UdpPort)
     }
 
     /// Whether each probe is a connection.
@@ -273,6 +289,12 @@ impl Plan {
             by_interval.saturating_add(self.preload.saturating_sub(1).into())
         });
         u32::try_from(u128::from(by_count).min(by_duration)).unwrap_or(u32::MAX)
+    }
+
+    /// How long it takes to send all probes; `None` where nobody knows.
+    pub(crate) fn takes(&self) -> Option<Duration> {
+        let probes = self.probes();
+        (probes < u32::MAX).then(|| self.interval.saturating_mul(probes))
     }
 
     /// The far end as people write it, with the port where there is one.
@@ -326,7 +348,7 @@ pub enum ProbeError {
     NoTrust,
     /// Each target would have to hand out a cookie first.
     #[error(
-        "the UDP echo of `plumb serve` answers nobody before a greeting, so many far ends are not probed by it: \
+        "the UDP echo of `plumb serve` and an irtt server answer nobody before a greeting, so many far ends are not probed by them: \
          choose --protocol stamp, which they answer too"
     )]
     NotMany,
@@ -394,6 +416,21 @@ pub enum ProbeError {
          Light, give both ends the same key or none, and let its UDP port through the firewalls on the way"
     )]
     NoReflector {
+        /// As the user typed it, with the port.
+        far_end: String,
+        why: String,
+    },
+    #[error(
+        "no irtt session with {far_end}: {why}. Start `irtt server` or `plumb serve` there, give both ends the same key or \
+         none, and let its UDP port through the firewalls on the path"
+    )]
+    NoIrtt {
+        /// As the user typed it, with the port.
+        far_end: String,
+        why: String,
+    },
+    #[error("the irtt server at {far_end} cannot be used so: {why}")]
+    IrttRefuses {
         /// As the user typed it, with the port.
         far_end: String,
         why: String,

@@ -11,6 +11,7 @@ use plumb_net::datagram::set_exact_timers;
 use crate::ping::connections::Connections;
 use crate::ping::dns::DnsQuestions;
 use crate::ping::icmp::IcmpEcho;
+use crate::ping::irtt::IrttEcho;
 use crate::ping::log::ProbeLog;
 use crate::ping::plan::{Plan, ProbeError};
 use crate::ping::progress::{ProgressHandle, Seen};
@@ -64,6 +65,7 @@ impl Probing {
             Protocol::Icmp => Box::new(IcmpEcho::open(&plan)?),
             Protocol::Udp => Box::new(UdpEcho::open(&plan)?),
             Protocol::Stamp => Box::new(StampEcho::open(&plan)?),
+            Protocol::Irtt => Box::new(IrttEcho::open(&plan)?),
             Protocol::UdpPort => Box::new(UdpPort::open(&plan)?),
             Protocol::Tcp | Protocol::Http | Protocol::Https => Box::new(Connections::open(&plan)),
             Protocol::Dns => Box::new(DnsQuestions::open(&plan)?),

@@ -3,11 +3,11 @@
 use std::io;
 
 use plumb_net::clock::{discipline, realtime_ns};
-use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request};
+use plumb_wire::stamp::{self, ErrorEstimate, Reply, Request};
 
 use crate::ping::channel::Channel;
 use crate::ping::greeting::greet;
-use crate::ping::plan::{Plan, ProbeError, Sizes};
+use crate::ping::plan::{Key, Plan, ProbeError, Sizes};
 use crate::ping::sample::{Answer, FarClock, FarEnd};
 use crate::ping::socket::random_u32;
 use crate::ping::strategy::{Event, Network};
@@ -27,7 +27,7 @@ const UNKNOWN_ERROR: std::time::Duration = std::time::Duration::from_secs(16);
 /// The network of STAMP packets to one reflector.
 pub(crate) struct StampEcho {
     channel: Channel,
-    key: Option<Key>,
+    key: Option<stamp::Key>,
     session: u16,
     sizes: Sizes,
     /// The reflector's number of the first probe, where it counts.
@@ -39,9 +39,13 @@ impl StampEcho {
     /// Opens the socket, and sees that there is a reflector.
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
         let session = random_u32(&plan.far_end())?;
+        let key = match &plan.key {
+            Some(Key::Stamp(key)) => Some(key.clone()),
+            _ => None,
+        };
         let mut this = Self {
             channel: Channel::udp(plan)?,
-            key: plan.stamp_key.clone(),
+            key,
             // Zero stands for none (RFC 8972, section 3).
             session: ((session >> 16) as u16).max(1),
             sizes: plan.sizes,

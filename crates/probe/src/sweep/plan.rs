@@ -102,7 +102,7 @@ impl ManyPlan {
         if !(self.pps > 0.0 && self.pps <= MAX_PPS) {
             return Err(ProbeError::Rate);
         }
-        if self.protocol == Protocol::Udp {
+        if matches!(self.protocol, Protocol::Udp | Protocol::Irtt) {
             return Err(ProbeError::NotMany);
         }
         let common = self.as_plan();

@@ -138,9 +138,8 @@ fn delays(rows: &[Row<'_>]) -> Table {
 
 /// What became of the packets.
 fn packets(rows: &[Row<'_>], unplaced: u64) -> Table {
-    let note = (unplaced > 0).then(|| {
-        format!("{unplaced} probes without an answer of which it is not known in which direction they were lost.")
-    });
+    let note =
+        (unplaced > 0).then(|| format!("Lost in a direction that is not known: {unplaced}."));
     Table::of("Packets of each direction", rows)
         .text("", |(name, _)| *name)
         .num("sent", |(_, way)| way.sent)

@@ -414,7 +414,7 @@ fn entries(timeline: &Timeline, quantity: Quantity) -> Vec<(String, String)> {
 
 fn round_trip_legend(timeline: &Timeline) -> Vec<(String, String)> {
     let other = match timeline.leading {
-        Protocol::Udp | Protocol::Stamp => Protocol::Icmp,
+        Protocol::Udp | Protocol::Stamp | Protocol::Irtt => Protocol::Icmp,
         _ => Protocol::Udp,
     };
     let name = |protocol: Protocol| protocol.name().to_uppercase();

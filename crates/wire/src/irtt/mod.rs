@@ -1,5 +1,5 @@
-//! irtt (heistp/irtt, `packet.go`, `params.go`, version 1 of its protocol): packets, parameters, and the server as a state
-//! machine. Numbers are little-endian.
+//! irtt (heistp/irtt, `packet.go`, `params.go`, version 1 of its protocol): packets, parameters, and client and server as
+//! state machines. Numbers are little-endian.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -13,11 +13,13 @@
 //!
 //! An open packet has no token in the request, and parameters after the last field.
 
+mod client;
 mod key;
 mod packet;
 mod parameters;
 mod server;
 
+pub use client::{Agreed, Client, Echoed, Refusal};
 pub use key::Key;
 pub use parameters::{Clock, Parameters, StampAt, Stats};
 pub use server::{Arrived, Limits, Reply, Server};

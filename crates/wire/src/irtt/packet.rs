@@ -20,14 +20,14 @@ impl Flags {
     }
 }
 
-/// A request, as far as all of them are alike.
-pub(super) struct Request<'a> {
+/// A packet that came, as far as all of them are alike.
+pub(super) struct Incoming<'a> {
     pub(super) flags: Flags,
     /// What follows the flags and the HMAC.
     pub(super) rest: &'a [u8],
 }
 
-impl<'a> Request<'a> {
+impl<'a> Incoming<'a> {
     /// Reads a packet, which must have the HMAC by this key where there is one, and none where there is none.
     pub(super) fn read(packet: &'a [u8], key: Option<&Key>) -> Option<Self> {
         let (head, rest) = packet.split_at_checked(4)?;

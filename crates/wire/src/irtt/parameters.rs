@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The version that is spoken (`ProtocolVersion`).
+pub(super) const VERSION: i64 = 1;
+
 /// The most bytes of parameters (`paramsMaxLen`).
 const MOST_BYTES: usize = 128;
 

@@ -9,12 +9,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use super::key::Key;
-use super::packet::{Flags, Packet, Request};
-use super::parameters::{Clock, Parameters, StampAt};
+use super::packet::{Flags, Incoming, Packet};
+use super::parameters::{Clock, Parameters, StampAt, VERSION};
 use crate::share::{Bucket, Share};
-
-/// The version that is spoken (`ProtocolVersion`).
-const VERSION: i64 = 1;
 
 /// Sessions at once, and of one address or /64: a few hosts behind one address, with a few sessions each.
 const MOST_SESSIONS: usize = 1024;
@@ -109,7 +106,7 @@ impl Server {
         stamp: impl FnOnce() -> (i64, i64),
     ) -> Option<Reply> {
         let key = self.key.clone();
-        let request = Request::read(arrived.bytes, key.as_ref())?;
+        let request = Incoming::read(arrived.bytes, key.as_ref())?;
         // Two servers must not talk to each other.
         if request.flags.has(Flags::REPLY) {
             return None;
@@ -136,7 +133,7 @@ impl Server {
         &mut self,
         now: Duration,
         arrived: &Arrived<'_>,
-        request: &Request<'_>,
+        request: &Incoming<'_>,
         token: impl FnOnce() -> Option<u64>,
     ) -> Option<Reply> {
         let mut parameters = Parameters::read(request.rest)?;
@@ -383,7 +380,7 @@ mod tests {
         fn open(&mut self, from: &str, parameters: &Parameters) -> Option<(u64, Parameters)> {
             let open = self.packet(Flags::OPEN, &parameters.write(), 0);
             let answer = self.say(from, &open)?;
-            let request = Request::read(&answer, self.key.as_ref()).unwrap();
+            let request = Incoming::read(&answer, self.key.as_ref()).unwrap();
             let (token, rest) = request.rest.split_first_chunk().unwrap();
             Some((u64::from_le_bytes(*token), Parameters::read(rest).unwrap()))
         }
