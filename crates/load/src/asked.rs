@@ -61,7 +61,7 @@ impl Asked {
                     ..tcp.clone()
                 },
             }),
-            _ => Err(cannot("test of anything but TCP with plumb as its client")),
+            _ => Err(cannot("test of this kind with plumb as its client")),
         });
         let first = flows.next().unwrap_or(Err(cannot("test without a load")))?;
         for flow in flows {

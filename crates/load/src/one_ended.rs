@@ -113,7 +113,7 @@ fn first_end(report: &Report) -> Option<&str> {
     Some(&ended.error)
 }
 
-/// What a phase came to.
+/// What a phase came to, with the far end's `record` of it where it has one.
 ///
 /// # Errors
 /// What the far end broke off with, where nothing had been carried by then.
@@ -121,6 +121,7 @@ pub(crate) fn conclude(
     name: &str,
     plan: &PhasePlan,
     carried: Carried,
+    record: Option<Report>,
 ) -> Result<PhaseOutcome, ClientError> {
     let (early, lost) = match carried.watched {
         Ok(Some(EndedEarly::StreamsFailed)) if !has_carried(&carried.local) => {
@@ -143,7 +144,14 @@ pub(crate) fn conclude(
         byte_limit: plan.byte_limit,
     };
     let elapsed_s = carried.elapsed.as_secs_f64();
-    let outcome = outcome(carried.local, None, &start, elapsed_s, early, &[None, None]);
+    let outcome = outcome(
+        carried.local,
+        record,
+        &start,
+        elapsed_s,
+        early,
+        &[None, None],
+    );
     Ok(PhaseOutcome {
         started_monotonic_ns: carried.started_monotonic_ns,
         lost,

@@ -11,6 +11,7 @@ use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::{Start, Token, Welcome};
+use plumb_wire::native::datagram::Tag;
 use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
 use crate::file::StreamFile;
@@ -20,7 +21,7 @@ use crate::tcp::TcpLoad;
 use crate::tcp::options::options;
 use crate::tls::{TlsError, TlsSession, Trust};
 use crate::transactions::TransactionStream;
-use crate::udp::{UdpStream, prepare_to_receive};
+use crate::udp::{Marks, UdpStream, prepare_to_receive};
 
 /// One stream of a phase, with what carries it.
 #[derive(Debug)]
@@ -76,6 +77,7 @@ impl Stream {
                 }))
             }
             (Flow::Udp(flow), Carrier::Udp(name, socket)) => Some(Self::Udp(UdpStream {
+                marks: Marks::Tagged(Tag::of(&name)),
                 name,
                 flow: flow.clone(),
                 socket,

@@ -36,6 +36,17 @@ impl BulkSocket {
         Ok(this)
     }
 
+    /// The same socket once more: it stays open until both are closed.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            socket: self.socket.try_clone()?,
+            v6: self.v6,
+        })
+    }
+
     /// A socket of the port `local`, which another socket of this user has and shares
     /// ([`share_port`]): the kernel gives it what comes from `peer`, and the other all else. What
     /// comes from elsewhere between its binding and its connecting, some microseconds, is

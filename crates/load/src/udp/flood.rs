@@ -15,6 +15,7 @@ use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::datagram::Tag;
 use plumb_wire::native::spec::TOKEN_BYTES;
 
+use super::marks::Marks;
 use super::sender::Sending;
 use crate::phase_state::Stage;
 
@@ -60,13 +61,13 @@ impl Flood {
         let sending = Sending {
             number: 0,
             flow,
-            tag: Tag::of(&Preamble {
+            marks: Marks::Tagged(Tag::of(&Preamble {
                 token: Token([0; TOKEN_BYTES]),
                 phase: 0,
                 stream: 0,
                 role: OneDirection::Up,
                 tls: false,
-            }),
+            })),
             duration: self.duration,
         };
         sending.unheard(socket, &Stage::begin(self.duration, None), left_out)

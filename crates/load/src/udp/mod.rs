@@ -6,6 +6,7 @@
 pub mod analysis;
 mod clock;
 pub(crate) mod flood;
+mod marks;
 mod receiver;
 pub mod schedule;
 mod sender;
@@ -21,9 +22,10 @@ use plumb_net::bulk::BulkSocket;
 use plumb_wire::native::control::flow::udp::UdpFlow;
 use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::report::udp::{UdpReceiverLog, UdpReport, UdpSenderLog};
-use plumb_wire::native::datagram::{self, Tag};
+use plumb_wire::native::datagram;
 
 use crate::phase_state::Stage;
+pub use marks::Marks;
 use receiver::{RECEIVE_BUFFER_BYTES, Receiving};
 use sender::Sending;
 
@@ -33,6 +35,7 @@ pub struct UdpStream {
     pub name: Preamble,
     pub flow: UdpFlow,
     pub socket: BulkSocket,
+    pub marks: Marks,
 }
 
 impl UdpStream {
@@ -110,7 +113,7 @@ impl UdpStreams {
             let counter = Arc::clone(&bytes);
             let receiving = Receiving {
                 number,
-                tag: Tag::of(&stream.name),
+                marks: stream.marks,
                 flow: stream.flow,
             };
             let thread = stage.spawn("plumb-receive", move |stage| {
@@ -127,7 +130,7 @@ impl UdpStreams {
             let counter = Arc::clone(&bytes);
             let sending = Sending {
                 number,
-                tag: Tag::of(&stream.name),
+                marks: stream.marks,
                 flow: stream.flow,
                 duration,
             };

@@ -2,18 +2,19 @@
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plumb_model::results::udp::{UdpHostLosses, UdpReceiver};
 use plumb_net::bulk::{Batch, BulkSocket, Message};
 use plumb_net::udp_counters::{Drops, SocketDrops, UdpCounters};
 use plumb_wire::native::control::flow::udp::{MAX_PAYLOAD_BYTES, UdpFlow};
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
-use plumb_wire::native::datagram::{Datagram, Tag};
+use plumb_wire::native::datagram::Datagram;
 use plumb_wire::native::spec::{LINGER, OVERTAKEN_WAIT, SAMPLE_INTERVAL};
 
 use super::analysis::{Analysis, End, Findings, Packet};
 use super::clock::Clock;
+use super::marks::Marks;
 use crate::phase_state::{POLL_INTERVAL, Stage};
 
 /// Receive buffer to ask for, in bytes before the kernel doubles them: a 1400-byte packet takes
@@ -33,12 +34,12 @@ const TRAIN_BYTES: usize = 65_536;
 pub(super) struct Receiving {
     pub(super) number: u32,
     pub(super) flow: UdpFlow,
-    pub(super) tag: Tag,
+    pub(super) marks: Marks,
 }
 
 /// What a receiver knows so far.
-struct Received<'a> {
-    tag: &'a Tag,
+struct Received {
+    marks: Marks,
     analysis: Analysis,
     /// What the sender says of its end.
     end: Option<End>,
@@ -61,7 +62,7 @@ impl Receiving {
             Batch::new(MESSAGES, usize::from(self.flow.largest_bytes()))
         };
         let mut received = Received {
-            tag: &self.tag,
+            marks: self.marks,
             analysis: analysis(&clock, stage),
             end: None,
         };
@@ -70,7 +71,9 @@ impl Receiving {
         loop {
             let now = Instant::now();
             if received.end.is_none() && until.is_none() && stage.is_over() {
-                until = Some(now + LINGER);
+                // Where no end is said, the far end goes on until it hears of ours.
+                let has_end = self.marks.with_end().is_some();
+                until = Some(now + if has_end { LINGER } else { Duration::ZERO });
             }
             if until.is_some_and(|until| now >= until) || stage.is_abandoned() {
                 break;
@@ -124,7 +127,7 @@ impl Receiving {
                 ..with_drops(receiver, drops.of(socket.drops().unwrap_or(0)), &self.flow)
             },
             known,
-            min_delay_ns,
+            min_delay_ns: min_delay_ns.filter(|_| self.marks.has_wall_clock()),
             span_s,
             clock_stepped: clock.stepped(),
             ended,
@@ -133,12 +136,12 @@ impl Receiving {
     }
 }
 
-impl Received<'_> {
+impl Received {
     /// Takes a message, which came at `at_ns`.
     fn take(&mut self, message: &Message<'_>, at_ns: i64, socket: &BulkSocket) {
         let size = message.segment_bytes.unwrap_or(message.payload.len());
         for datagram in message.payload.chunks(size.max(1)) {
-            match self.tag.parse(datagram) {
+            match self.marks.parse(datagram) {
                 Some(Datagram::Data { sequence, sent_ns }) => self.analysis.record(&Packet {
                     sequence,
                     sent_ns,
@@ -148,8 +151,10 @@ impl Received<'_> {
                 }),
                 Some(Datagram::End { datagrams }) => {
                     self.end.get_or_insert(End { datagrams, at_ns });
-                    // When it is lost, the sender says it again.
-                    let _ = socket.send(&self.tag.end_answer());
+                    if let Some(tag) = self.marks.with_end() {
+                        // When it is lost, the sender says it again.
+                        let _ = socket.send(&tag.end_answer());
+                    }
                 }
                 // Attaching goes on until the client hears that it has succeeded, and between
                 // binding and connecting anybody's datagrams come in.

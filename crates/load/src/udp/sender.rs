@@ -16,6 +16,7 @@ use plumb_wire::native::datagram::{Datagram, HEADER_BYTES, Tag};
 use plumb_wire::native::spec::{END_INTERVAL, LINGER};
 
 use super::clock::Clock;
+use super::marks::Marks;
 use super::schedule::Schedule;
 use crate::phase_state::{POLL_INTERVAL, Stage};
 
@@ -35,7 +36,7 @@ const MOST_UNREACHABLE: u32 = 16;
 pub(super) struct Sending {
     pub(super) number: u32,
     pub(super) flow: UdpFlow,
-    pub(super) tag: Tag,
+    pub(super) marks: Marks,
     /// How long its schedule goes on.
     pub(super) duration: Duration,
 }
@@ -61,7 +62,9 @@ impl Sending {
         let ended = ended
             .err()
             .and_then(|error| stage.ended(trains.explain(&error)));
-        say_end(socket, &self.tag, trains.sender.sent, &clock, stage);
+        if let Some(tag) = self.marks.with_end() {
+            say_end(socket, &tag, trains.sender.sent, &clock, stage);
+        }
         UdpSenderLog {
             stream: self.number,
             sender: UdpSender {
@@ -109,7 +112,7 @@ struct Trains<'a> {
     socket: &'a BulkSocket,
     flow: &'a UdpFlow,
     duration: Duration,
-    tag: &'a Tag,
+    marks: Marks,
     sent_bytes: &'a AtomicU64,
     buffer: Vec<u8>,
     sender: UdpSender,
@@ -135,7 +138,7 @@ impl<'a> Trains<'a> {
             socket,
             flow,
             duration: sending.duration,
-            tag: &sending.tag,
+            marks: sending.marks,
             sent_bytes,
             buffer: crate::tcp::payload(size)
                 .get(..size)
@@ -243,9 +246,7 @@ impl<'a> Trains<'a> {
         }
         let train = self.buffer.get_mut(..bytes as usize).unwrap_or_default();
         for (datagram, sequence) in train.chunks_exact_mut(size).zip(self.sender.sent..) {
-            if let Some(header) = datagram.first_chunk_mut() {
-                *header = self.tag.data(sequence, sent_ns);
-            }
+            self.marks.write(sequence, sent_ns, datagram);
         }
         if !self.is_heard {
             self.unreachable = 0;

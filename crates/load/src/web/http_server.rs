@@ -192,7 +192,7 @@ impl Peer for HttpServer {
             _ => None,
         };
         let carried = carry(name, streams, foreign, plan, looks, || (), wait)?;
-        let mut outcome = conclude(name, plan, carried)?;
+        let mut outcome = conclude(name, plan, carried, None)?;
         outcome.notes.push(
             "The far end is a web server: of an upload it is known what its TCP acknowledged, framing and encryption (0.2 % of it) \
              included, and of a download what arrived, but not what limited it."

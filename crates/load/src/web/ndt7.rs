@@ -271,7 +271,7 @@ impl Peer for Ndt7 {
             cancel,
         };
         let carried = carry(name, streams, None, plan, looks, || (), wait)?;
-        let mut outcome = conclude(name, plan, carried)?;
+        let mut outcome = conclude(name, plan, carried, None)?;
         let reported = *reported.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(down), Some(info)) = (&mut outcome.down, reported) {
             let again = u64::try_from(info.total_retrans).unwrap_or(0);

@@ -2,6 +2,9 @@
 
 use crate::common::network::Network;
 use crate::common::side_by_side;
+use plumb_model::results::udp::UdpResult;
+use plumb_model::results::{Direction, Outcome};
+use plumb_model::run::Run;
 use serde_json::Value;
 
 /// Of each direction: 40 Mbit/s, 20 ms there and back.
@@ -143,9 +146,81 @@ fn client() {
     );
 }
 
+/// Datagrams of plumb's with both servers: below the rate nothing is lost, above it what does not fit, and of a line that loses
+/// every eleventh packet, that.
+fn datagrams() {
+    let loses = format!(r#"{{ type = "periodic_loss", every = 11, match = "udp" }}, {LINE}"#);
+    let mut network = Network::line(LINE, &loses);
+    network.serves("server");
+    network.service("server", &["iperf3", "--server", "--port", "5202"], 5202);
+    for port in [5201, 5202] {
+        let asks = format!("plumb rate server --protocol iperf3 --port {port} --udp -t 2 --json");
+        let commands = [
+            "--rate 10mbit",
+            "--rate 80mbit --up",
+            "--rate 5mbit --both -P 2",
+        ]
+        .map(|options| format!("{asks} {options}"));
+        let (printed, _) = network.script(&commands.join(" && echo '#' && "));
+        let streams = |run: &str| -> Vec<UdpResult> {
+            let run = Run::from_json(run).unwrap_or_else(|error| panic!("{error}: {run}"));
+            let streams = run
+                .measurements
+                .into_iter()
+                .filter_map(|m| match m.outcome {
+                    Outcome::Udp(udp) => Some(*udp),
+                    _ => None,
+                });
+            streams.collect()
+        };
+        let [each, above, both] = printed
+            .split('#')
+            .map(streams)
+            .collect::<Vec<_>>()
+            .try_into()
+            .unwrap();
+        for (of, asked_bps) in [(&each, 10e6), (&both, 5e6)] {
+            assert!(matches!(of.len(), 2 | 4), "{of:?}");
+            for direction in [Direction::Down, Direction::Up] {
+                let streams = || of.iter().filter(|udp| udp.direction == direction);
+                let receivers = || {
+                    streams()
+                        .map(|udp| udp.receiver.as_ref().unwrap_or_else(|| panic!("{printed}")))
+                };
+                let lost: u64 = receivers().map(|r| r.lost).sum();
+                let received: u64 = receivers().map(|r| r.received).sum();
+                let ratio = lost as f64 / (lost + received) as f64;
+                let expected = if direction == Direction::Down {
+                    1.0 / 11.0
+                } else {
+                    0.0
+                };
+                assert!((ratio - expected).abs() < 0.005, "{ratio}: {printed}");
+                // A busy machine leaves out what it cannot send in time.
+                let sent_bps = |udp: &UdpResult| {
+                    let sender = udp.sender.as_ref();
+                    sender.map_or(asked_bps, |s| s.sent_bytes as f64 * 8.0 / 2.0)
+                };
+                let sent_bps: f64 = streams().map(sent_bps).sum();
+                let bps: f64 = streams().map(|udp| udp.bps.unwrap()).sum();
+                is_about(bps, sent_bps * (1.0 - expected));
+            }
+        }
+        let [above] = above.try_into().unwrap();
+        let line_bps = 40e6 * 1400.0 / 1428.0;
+        is_about(above.bps.unwrap(), line_bps);
+        let (sent, receiver) = (above.sender.unwrap(), above.receiver.unwrap());
+        let expected = 1.0 - line_bps / (sent.sent_bytes as f64 * 8.0 / 2.0);
+        assert!(
+            (receiver.loss_ratio - expected).abs() < 0.03,
+            "{receiver:?}"
+        );
+    }
+}
+
 #[test]
 fn its_servers_are_measured_with() {
-    side_by_side(&[&client]);
+    side_by_side(&[&client, &datagrams]);
 }
 
 #[test]
