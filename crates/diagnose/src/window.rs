@@ -36,6 +36,10 @@ const QUEUE_RATIO: f64 = 0.1;
 
 const LEAST_QUEUE_S: f64 = 0.010;
 
+/// A buffer that several connections fill the line with is worth a word where one of them alone carries less than this share
+/// of it.
+const ALONE_RATIO: f64 = 0.5;
+
 /// Buffers of one side that hold back what goes up, and what comes down.
 pub(crate) fn examine(case: &Case<'_>, side: Side) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
@@ -85,7 +89,12 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
         Some(_) => is_line_known_full(case, carried),
         None => is_queueing(measurement, rtt),
     };
-    if ratio < WARNING_RATIO || rtt < MIN_RTT_S || is_full {
+    if ratio < WARNING_RATIO || rtt < MIN_RTT_S {
+        return None;
+    }
+    // A full line takes no more, but one connection alone may not fill it.
+    let alone_bps = alone_bps(carried, side, rtt).filter(|_| is_full);
+    if is_full && alone_bps.is_none() {
         return None;
     }
     // A buffer full of what is being sent again is not too small, and one that is still growing may
@@ -103,7 +112,13 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     } else {
         (Place::FarHost, Actor::FarHost, case.far)
     };
-    let target = rate_to_prepare(case.measurements, result.direction, result.bps);
+    let target = match is_full {
+        true => Prepared {
+            bps: carried.bps(),
+            shown: true,
+        },
+        false => rate_to_prepare(case.measurements, result.direction, result.bps),
+    };
     let target_bps = target.bps;
     let needed = bandwidth_delay_product(target_bps, rtt);
     let largest = host.and_then(|h| limits(h, side)).map(|[_, _, max]| max);
@@ -154,21 +169,32 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     Some(Finding {
         cause,
         place,
-        severity: if ratio >= CRITICAL_RATIO {
-            Severity::Critical
-        } else {
-            Severity::Warning
+        severity: match ratio {
+            _ if is_full => Severity::Info,
+            CRITICAL_RATIO.. => Severity::Critical,
+            _ => Severity::Warning,
         },
         confidence: if largest.is_some() { 0.95 } else { 0.8 },
         matters_for: Vec::new(),
-        summary: format!(
-            "{} {what} is smaller than the path: {}loads reach {} and wait for it {:.0} % of the time; {}.",
-            capital(whose),
-            result.direction.name(),
-            si(result.bps, "bit/s"),
-            ratio * 100.0,
-            wants(target, rtt, needed),
-        ),
+        summary: match alone_bps {
+            None => format!(
+                "{} {what} is smaller than the path: {}loads reach {} and wait for it {:.0} % of the time; {}.",
+                capital(whose),
+                result.direction.name(),
+                si(result.bps, "bit/s"),
+                ratio * 100.0,
+                wants(target, rtt, needed),
+            ),
+            Some(alone_bps) => format!(
+                "{} {what} holds one connection to {} of the {} that {} connections {}load; {}.",
+                capital(whose),
+                si(alone_bps, "bit/s"),
+                si(target.bps, "bit/s"),
+                result.streams.len(),
+                result.direction.name(),
+                wants(target, rtt, needed),
+            ),
+        },
         evidence,
         fixes: vec![fix(
             actor,
@@ -184,6 +210,19 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
         )],
         kb: "tcp-buffers".to_owned(),
     })
+}
+
+/// What one of several connections carries with its buffer on the empty path, in bit/s, where that is a small part of what
+/// they carried together.
+fn alone_bps(carried: Carried<'_>, side: Side, rtt_s: f64) -> Option<f64> {
+    let result = carried.result;
+    let window = match side {
+        Side::Sender => result.tcp.send_buffer_bytes? as f64 * SEND_WINDOW_RATIO,
+        Side::Receiver => result.tcp_receiver.max_window_bytes? as f64,
+    };
+    let bps = window_limited_rate(window, rtt_s);
+    let is_small = result.streams.len() > 1 && bps < ALONE_RATIO * carried.bps();
+    is_small.then_some(bps)
 }
 
 /// What must be in flight, and for which rate: the line's own is known only where another direction
@@ -335,9 +374,26 @@ mod tests {
         largest_bytes: u64,
         retransmits: u64,
     ) -> Vec<Finding> {
+        of_streams(
+            0,
+            [seconds, bps, smoothed_rtt_s],
+            largest_bytes,
+            retransmits,
+        )
+    }
+
+    /// The same of several streams.
+    fn of_streams(
+        streams: u32,
+        [seconds, bps, smoothed_rtt_s]: [f64; 3],
+        largest_bytes: u64,
+        retransmits: u64,
+    ) -> Vec<Finding> {
+        let stream = |id| serde_json::json!({ "id": id, "bytes": 0, "bps": 0.0, "retransmits": 0, "error": null });
+        let streams: Vec<_> = (0..streams).map(stream).collect();
         let result = serde_json::json!({
             "direction": "down", "protocol": "tcp", "bps": bps, "steady_bps": bps * 1.17, "bytes": (bps * seconds / 8.0) as u64, "cc": "cubic",
-            "streams": [],
+            "streams": streams,
             "tcp": {
                 "retransmits": retransmits, "min_rtt_s": 0.150, "max_srtt_s": 0.2, "mss_bytes": 1448,
                 "send_buffer_bytes": null, "max_in_flight_bytes": 22_000_000,
@@ -430,6 +486,20 @@ mod tests {
         let text = serde_json::to_string(finding).unwrap();
         assert!(text.contains("804 Mbit/s"), "{text}");
         assert!(!text.contains("Gbit/s"), "{text}");
+    }
+
+    #[test]
+    fn a_window_that_fills_the_line_several_times_over_is_worth_a_word() {
+        // 22 MB over 150 ms are 1.17 Gbit/s.
+        let found = |streams, bps| of_streams(streams, [20.0, bps, 0.185], 33_554_432, 0);
+        let four = found(4, 4e9).pop().unwrap();
+        assert_eq!(four.severity, Severity::Info);
+        assert!(
+            four.summary.contains("holds one connection to 1.17 Gbit/s"),
+            "{}",
+            four.summary
+        );
+        assert!(found(1, 4e9).is_empty() && found(4, 1e9).is_empty());
     }
 
     #[test]
