@@ -22,11 +22,11 @@ use crate::near_hops::Place;
 use crate::record::Measured;
 use crate::yields::Yield;
 
-/// Fifty probes a second over UDP: a 95th percentile over 13 s rests on more than 30 probes
+/// Fifty probes a second, over UDP where the far end echoes it: a 95th percentile over 13 s rests on more than 30 probes
 /// beyond it, and 64 bytes of payload are 50 kbit/s on the line.
-const UDP_INTERVAL: Duration = Duration::from_millis(20);
+const MAIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Ten a second over ICMP, to see whether ICMP is treated otherwise.
+/// Ten a second over ICMP beside those over UDP, to see whether ICMP is treated otherwise.
 const ICMP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How late an answer may come and still count: several times what the fullest queue holds, so
@@ -193,8 +193,13 @@ impl Probes {
             aim.echoes
                 .then(|| plan(Protocol::Udp, aim.address, interval))
         };
-        let main = udp(UDP_INTERVAL).and_then(|plan| start("UDP", plan));
-        let icmp = plan(Protocol::Icmp, aim.address, ICMP_INTERVAL);
+        let main = udp(MAIN_INTERVAL).and_then(|plan| start("UDP", plan));
+        let interval = if aim.echoes {
+            ICMP_INTERVAL
+        } else {
+            MAIN_INTERVAL
+        };
+        let icmp = plan(Protocol::Icmp, aim.address, interval);
         let mut streams = Streams {
             udp: main,
             icmp: start("ICMP", icmp),
@@ -247,7 +252,7 @@ impl Probes {
             return this;
         }
         let plan = Plan {
-            interval: UDP_INTERVAL,
+            interval: MAIN_INTERVAL,
             timeout: TIMEOUT,
             ..Plan::new(Protocol::Udp, name, address)
         };
@@ -393,10 +398,8 @@ impl ProbeLogs {
         let mut series = BTreeMap::new();
         let mut identities = Vec::new();
         for log in self.streams() {
-            let name = match log.protocol {
-                Protocol::Udp | Protocol::Stamp | Protocol::Irtt => "rtt",
-                _ => "rtt_icmp",
-            };
+            let is_beside = log.protocol == Protocol::Icmp && self.0.udp.is_some();
+            let name = if is_beside { "rtt_icmp" } else { "rtt" };
             series.insert(name.to_owned(), window_series(log, window));
             identities.extend(identity(log, window));
         }

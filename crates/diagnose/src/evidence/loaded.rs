@@ -30,11 +30,10 @@ impl Loaded<'_> {
 
     /// Probes sent from so many seconds of the phase on, and answered; those until its end.
     pub(crate) fn answered_since(self, from_s: f64) -> (usize, usize) {
-        let name = match self.result.protocol {
-            Protocol::Icmp => "rtt_icmp",
-            _ => "rtt",
-        };
-        let probes = self.measurement.series.get(name).into_iter();
+        let all = &self.measurement.series;
+        let beside = all.get("rtt_icmp");
+        let beside = beside.filter(|_| self.result.protocol == Protocol::Icmp);
+        let probes = beside.or_else(|| all.get("rtt")).into_iter();
         let probes = probes.flat_map(|series| series.t_s.iter().zip(&series.values));
         let probes = probes.filter(|(t, _)| **t > from_s);
         probes.fold((0, 0), |(sent, answered), (_, rtt)| {

@@ -2,7 +2,6 @@
 
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
-use plumb_model::protocol::Protocol;
 use plumb_model::results::{Direction, OneWayQueueing};
 
 use super::held::not_held;
@@ -23,6 +22,9 @@ const SMOOTH_RATIO: f64 = 0.35;
 /// their order, many wait for the one before: of delays between 0 and 80 ms and more, 30 % and more of probes 20 ms apart.
 const TOGETHER: f64 = 0.1;
 const TOGETHER_RATIO: f64 = 0.3;
+
+/// Probes a second of a stream in which neighbours meet the same queue: half of what a check sends.
+const CLOSE_PPS: f64 = 25.0;
 
 /// Fewer round trips than these do not show how they vary; a quick check has 45 of a radio that is awake.
 const ENOUGH_PROBES: u64 = 40;
@@ -66,6 +68,11 @@ impl Idle<'_> {
         (awake.count >= ENOUGH_PROBES).then_some(awake)
     }
 
+    /// Whether probes follow each other closely enough to see a queue fill and empty.
+    fn is_close(self) -> bool {
+        self.result.sent as f64 >= CLOSE_PPS * self.measurement.duration_s
+    }
+
     /// Whether round trips go up and down as a queue does, and not each by itself.
     pub(crate) fn is_smooth(self) -> bool {
         let late = self.awake();
@@ -86,10 +93,10 @@ impl<'a> Case<'a> {
     /// Idle round trips where they do not go up and down as a queue does. Where the path was not looked at again after the
     /// loads, half of them must be late: a radio that looks for other channels holds a few packets up, once.
     pub(crate) fn varying(&self) -> Option<Varying<'a>> {
-        let idle = self.idle_by(Protocol::Udp)?;
+        let idle = self.idle().filter(|idle| idle.is_close())?;
         let rtt_s = idle.awake_s().filter(|_| !idle.is_smooth())?;
         let above_fastest_s = |rtt_s: Distribution| rtt_s.p95 - rtt_s.min;
-        let mut later = self.probes_by(Protocol::Udp);
+        let mut later = self.probes_by(idle.result.protocol);
         let after = later.find(|probes| probes.measurement.context.phase == Some(Phase::After));
         let after_s = after.and_then(Idle::awake_s).map(above_fastest_s);
         let half_are_late = rtt_s.p50 - rtt_s.min >= STANDS_S;

@@ -65,8 +65,11 @@ impl Iperf3 {
         }
     }
 
+    /// With the first port that is tried.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        let mut address = self.address;
+        address.set_port(*self.ports.start());
+        address
     }
 
     /// Whether something listens on one of its ports.

@@ -8,6 +8,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use plumb_model::dscp::{BACKGROUND, BEST_EFFORT};
+use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 use plumb_model::series::Series;
@@ -226,8 +227,14 @@ impl Test {
             }
         }
         let one_way = self.direction != Direction::Both;
+        let mut all = loaded(run);
+        let this = all.find(|(other, _)| other.id == measurement.id);
+        let protocol = this.map(|(_, loaded)| loaded.protocol);
+        let is_beside = measurement.series.contains_key("rtt_icmp");
+        let is_icmp = protocol == Some(Protocol::Icmp) && !is_beside;
         for (name, series) in &measurement.series {
             let name = match (name.as_str(), self.name) {
+                ("rtt", _) if is_icmp => "ICMP".to_owned(),
                 ("rtt", "rrul_be") => "UDP BE1".to_owned(),
                 ("rtt", _) => "UDP BE".to_owned(),
                 ("rtt_icmp", _) => "ICMP".to_owned(),
