@@ -18,6 +18,8 @@ pub enum Wanted {
     Stream(Stream),
     /// One TCP connection alone, as the load's are, for so many seconds.
     SingleStream(Direction, f64),
+    /// One TCP connection whose packets are well below what every path carries.
+    SmallSegments(Direction),
 }
 
 /// Datagrams at equal intervals.
@@ -37,18 +39,21 @@ impl Wanted {
     /// What it is to find out, in a few words.
     pub fn why(&self) -> &'static str {
         match self {
-            Self::PacketSizes => "whether large packets vanish",
+            Self::PacketSizes | Self::SmallSegments(_) => LARGE_VANISH,
             Self::Stream(stream) => match stream.experiment {
                 Experiment::Paced => "whether packets are lost below the line's rate",
                 Experiment::Overload => "what the line does above that rate",
                 Experiment::SmallPackets => "whether packets are limited, or bits",
                 Experiment::ManyFlows => "whether each flow has a limit of its own",
                 Experiment::SingleStream => "what one connection carries",
+                Experiment::SmallSegments => LARGE_VANISH,
             },
             Self::SingleStream(..) => "what one connection carries",
         }
     }
 }
+
+const LARGE_VANISH: &str = "whether large packets vanish";
 
 /// Below what TCP carried: its own variation of a tenth or two stays below the line's rate.
 const PACED_RATIO: f64 = 0.8;
@@ -131,7 +136,9 @@ const MOST_PPS: f64 = 100_000.0;
 const ENOUGH_PPS: f64 = 100.0;
 const LEAST_PPS: f64 = 30.0;
 
-pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
+/// What to measure next with a far end that takes datagrams, or takes none.
+pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
+    let line_of = |direction| Line::of(case, direction, datagrams);
     let findings = weighing::found(case);
     let carries_nothing = |finding: &&Finding| finding.cause == Cause::NothingCarried;
     if let Some(nothing) = findings.iter().find(carries_nothing) {
@@ -139,8 +146,17 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
         let small_pass = nothing.place != Place::Path;
         // A search that was stopped has not shown it.
         let searched = case.sizes().any(|sizes| !sizes.result.partial);
-        let asks = small_pass && !searched;
-        return asks.then_some(Wanted::PacketSizes);
+        if small_pass && !searched {
+            return Some(Wanted::PacketSizes);
+        }
+        // The search may have seen one direction, and the load shows both.
+        let direction = match nothing.place {
+            Place::Uplink => Direction::Up,
+            Place::Downlink => Direction::Down,
+            _ => return None,
+        };
+        let first = case.attempts(Experiment::SmallSegments, direction) == 0;
+        return first.then_some(Wanted::SmallSegments(direction));
     }
     let directions = [Direction::Up, Direction::Down].into_iter();
     let is_in_doubt = |d: &Direction| is_in_doubt(&findings, *d) || repeats_in_vain(case, *d);
@@ -154,9 +170,9 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
     let again = |direction| sent_again(case, direction).unwrap_or(0.0);
     ordered.sort_by(|a, b| again(*b).total_cmp(&again(*a)));
     let directions = || ordered.into_iter();
-    let datagrams = |direction: Direction| {
+    let streams = |direction: Direction| {
         let unexplained = unexplained(direction);
-        let line = Line::of(case, direction);
+        let line = line_of(direction);
         let is_cut = line.is_cut(case);
         let open = shows_no_limit(case, direction);
         if !(unexplained || thorough || is_cut || open || doubted.contains(&direction)) {
@@ -179,26 +195,26 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
     };
     // What limits packets or flows shows beside what datagrams of full size did.
     let further = |direction: Direction| {
-        let line = Line::of(case, direction);
+        let line = line_of(direction);
         let single = line.single(case, thorough);
         let many = || line.many(case).map(Wanted::Stream);
         let small = || line.small(case, thorough).map(Wanted::Stream);
         single.or_else(many).or_else(small)
     };
     // What was seen to be cut is asked for first, for time may be short.
-    let mut cut = directions().filter(|direction| Line::of(case, *direction).is_cut(case));
-    let cut = cut.find_map(|direction| datagrams(direction).or_else(|| further(direction)));
+    let mut cut = directions().filter(|direction| line_of(*direction).is_cut(case));
+    let cut = cut.find_map(|direction| streams(direction).or_else(|| further(direction)));
     let acknowledgements = || {
         let mut lost = directions().filter(|direction| takes_acknowledgements(&left, *direction));
-        let small = lost.find_map(|direction| Line::of(case, direction).small(case, true));
+        let small = lost.find_map(|direction| line_of(direction).small(case, true));
         small.map(Wanted::Stream)
     };
-    cut.or_else(|| directions().find_map(datagrams))
+    cut.or_else(|| directions().find_map(streams))
         .or_else(acknowledgements)
         .or_else(|| directions().find_map(further))
         .or_else(|| {
             // A limit of UDP, or of each flow, leaves TCP no sign.
-            let mut lines = directions().map(|direction| Line::of(case, direction));
+            let mut lines = directions().map(|direction| line_of(direction));
             let hurried = matches!(effort, None | Some(Effort::Quick));
             let stream = lines.find_map(|line| line.first(case));
             stream.filter(|_| !hurried).map(Wanted::Stream)
@@ -215,9 +231,10 @@ fn left(case: &Case<'_>, findings: Vec<Finding>) -> Vec<Sign> {
 
 /// Whether no sign is left that experiments are asked for because of, and what ended each direction's load is known as far as
 /// datagrams can show it.
-pub fn is_settled(case: &Case<'_>) -> bool {
+pub fn is_settled(case: &Case<'_>, datagrams: bool) -> bool {
     let left = left(case, weighing::found(case));
-    let asks_above = |d| shows_no_limit(case, d) && Line::of(case, d).overload(case).is_some();
+    let asks_above =
+        |d| shows_no_limit(case, d) && Line::of(case, d, datagrams).overload(case).is_some();
     let mut directions = [Direction::Up, Direction::Down].into_iter();
     directions.all(|d| !left.iter().any(|sign| asks(sign, d)) && !asks_above(d))
 }
@@ -317,13 +334,16 @@ struct Line {
     carried_bps: Option<f64>,
     /// Payload of its segments, in bytes.
     segment_bytes: u64,
+    /// Whether datagrams can be sent and counted.
+    datagrams: bool,
 }
 
 impl Line {
-    fn of(case: &Case<'_>, direction: Direction) -> Self {
+    fn of(case: &Case<'_>, direction: Direction, datagrams: bool) -> Self {
         let carried = case.carried_alone(direction);
         Self {
             direction,
+            datagrams,
             carried_bps: carried.map(Carried::bps).filter(|bps| *bps > 0.0),
             segment_bytes: carried.map_or(0, |carried| carried.result.tcp.mss_bytes),
         }
@@ -434,6 +454,7 @@ impl Line {
     fn small(&self, case: &Case<'_>, all: bool) -> Option<Stream> {
         let asks = all || case.line_bps(self.direction).is_some() || carries_less_together(case);
         let first = case.attempts(Experiment::SmallPackets, self.direction) == 0;
+        let asks = asks && self.datagrams;
         let bps = self.carried_bps.filter(|_| asks && first)?;
         let full = (self.segment_bytes + HEADERS_LESS_BYTES + UDP_HEADERS_BYTES) as f64;
         let small = (u64::from(SMALL_BYTES) + UDP_HEADERS_BYTES) as f64;
@@ -465,7 +486,8 @@ impl Line {
         let (least, _) = PAYLOAD_BYTES;
         let payload = ((bps / 8.0 / ENOUGH_PPS) as u64).clamp(least, self.full_bytes());
         let pps = bps / (payload as f64 * 8.0);
-        (LEAST_PPS..=MOST_PPS).contains(&pps).then_some(Stream {
+        let can = self.datagrams && (LEAST_PPS..=MOST_PPS).contains(&pps);
+        can.then_some(Stream {
             experiment,
             direction: self.direction,
             flows: 1,

@@ -65,8 +65,10 @@ pub fn limit(measurement: &Measurement) -> Option<Limit> {
         Limit::SendBuffer(of_time.sndbuf_ratio),
         Limit::Program(of_time.app_ratio),
     ];
+    // All are zero where the sending end reported nothing.
     limits
         .into_iter()
+        .filter(|limit| limit.ratio() > 0.0)
         .max_by(|a, b| a.ratio().total_cmp(&b.ratio()))
 }
 

@@ -149,7 +149,7 @@ mod tests {
     /// A saved Run with the experiments that it asks for, which lose what is above so many times the rate of TCP.
     fn conducted(text: &str, times: f64) -> Run {
         let mut run = Run::from_json(text).unwrap();
-        while let Some(Wanted::Stream(stream)) = wanted(&case(&run)) {
+        while let Some(Wanted::Stream(stream)) = wanted(&case(&run), true) {
             let lost = match stream.experiment {
                 Experiment::Overload => lost_above(&run, stream, times),
                 _ => 0.0,

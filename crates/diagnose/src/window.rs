@@ -68,23 +68,23 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
         measurement,
         result,
     } = carried;
-    let (cause, ratio, field, key, what) = match side {
-        Side::Sender => (
-            Cause::SendBufferSmall,
-            result.tcp.limited.sndbuf_ratio,
-            "result.tcp.limited.sndbuf_ratio",
-            "net.ipv4.tcp_wmem",
-            "send buffer",
-        ),
+    let (cause, key, what) = match side {
+        Side::Sender => (Cause::SendBufferSmall, "net.ipv4.tcp_wmem", "send buffer"),
         Side::Receiver => (
             Cause::ReceiveBufferSmall,
-            result.tcp.limited.rwnd_ratio,
-            "result.tcp.limited.rwnd_ratio",
             "net.ipv4.tcp_rmem",
             "receive buffer",
         ),
     };
-    let rtt = result.tcp.min_rtt_s?;
+    let Waiting {
+        ratio,
+        rtt,
+        field,
+        rule,
+    } = match result.tcp.min_rtt_s {
+        Some(rtt) => Waiting::counted(carried, side, rtt),
+        None => Waiting::inferred(case, carried, side)?,
+    };
     let is_full = match case.line_bps(result.direction) {
         Some(_) => is_line_known_full(case, carried),
         None => is_queueing(measurement, rtt),
@@ -100,7 +100,8 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     // A buffer full of what is being sent again is not too small, and one that is still growing may
     // become large enough.
     let grown_s = lengths::buffers_s(rtt, result.tcp.max_in_flight_bytes as f64);
-    if measurement.duration_s < grown_s || is_losing(carried) {
+    let is_known = result.tcp.min_rtt_s.is_some();
+    if measurement.duration_s < grown_s || is_known && is_losing(carried) {
         return None;
     }
     let here = matches!(
@@ -135,7 +136,7 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
         measurement: measurement.id.clone(),
         field: field.to_owned(),
         value: ratio.into(),
-        rule: format!("share of time waiting for the {what}"),
+        rule: rule.to_owned(),
         threshold: WARNING_RATIO.into(),
     }];
     let (held, held_field, held_name) = match side {
@@ -174,7 +175,11 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
             CRITICAL_RATIO.. => Severity::Critical,
             _ => Severity::Warning,
         },
-        confidence: if largest.is_some() { 0.95 } else { 0.8 },
+        confidence: if largest.is_some() && is_known {
+            0.95
+        } else {
+            0.8
+        },
         matters_for: Vec::new(),
         summary: match alone_bps {
             None => format!(
@@ -211,6 +216,72 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
         kb: "tcp-buffers".to_owned(),
     })
 }
+
+/// How much a sender waits for a buffer.
+struct Waiting {
+    /// Share of the time.
+    ratio: f64,
+    /// Round trip of the empty path, in seconds.
+    rtt: f64,
+    field: &'static str,
+    rule: &'static str,
+}
+
+impl Waiting {
+    /// As the sender's kernel counts it.
+    fn counted(carried: Carried<'_>, side: Side, rtt: f64) -> Self {
+        let limited = carried.result.tcp.limited;
+        let (ratio, field, rule) = match side {
+            Side::Sender => (
+                limited.sndbuf_ratio,
+                "result.tcp.limited.sndbuf_ratio",
+                "share of time waiting for the send buffer",
+            ),
+            Side::Receiver => (
+                limited.rwnd_ratio,
+                "result.tcp.limited.rwnd_ratio",
+                "share of time waiting for the receive buffer",
+            ),
+        };
+        Self {
+            ratio,
+            rtt,
+            field,
+            rule,
+        }
+    }
+
+    /// Of a download whose sender reports nothing: each connection carries in a round trip what this host's buffer, which has
+    /// grown as far as it may, lets be in flight, and no queue fills.
+    fn inferred(case: &Case<'_>, carried: Carried<'_>, side: Side) -> Option<Self> {
+        let result = carried.result;
+        if !matches!((side, result.direction), (Side::Receiver, Direction::Down)) {
+            return None;
+        }
+        let [_, _, most] = case.local.tcp_rmem_bytes?;
+        let held = result.tcp_receiver.receive_buffer_bytes?;
+        let rtt = case.idle()?.result.rtt_s?.p50;
+        let loaded = case.loaded(result.direction)?.result.rtt_s.p50;
+        let grows = loaded - rtt > LEAST_QUEUE_S.max(QUEUE_RATIO * rtt);
+        let each_bps = carried.bps() / carried.streams().max(1.0);
+        let allowed_bps = window_limited_rate(held as f64 * RECEIVE_WINDOW_RATIO, rtt);
+        let ratio = each_bps / allowed_bps;
+        let waits = held as f64 >= GROWN_RATIO * most as f64 && !grows && ratio >= CARRIED_RATIO;
+        waits.then_some(Self {
+            ratio: ratio.min(1.0),
+            rtt,
+            field: "result.tcp_receiver.receive_buffer_bytes",
+            rule: "what each connection carries in a round trip, of what its receive buffer lets be in flight",
+        })
+    }
+}
+
+/// A buffer of this share of the most that the kernel allows has grown as far as it may.
+const GROWN_RATIO: f64 = 0.9;
+
+/// What a connection carries that waits for its window nearly all the time, as a share of what the window allows: slow start and
+/// the kernel's overhead for each packet take the rest.
+const CARRIED_RATIO: f64 = 0.75;
 
 /// What one of several connections carries with its buffer on the empty path, in bit/s, where that is a small part of what
 /// they carried together.

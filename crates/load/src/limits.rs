@@ -8,8 +8,9 @@ use plumb_model::results::LimitedTime;
 use plumb_wire::native::control::report::{SenderLog, TcpSample};
 
 /// Shares of the senders' time, from the first sample to the last one of the phase; all of it the
-/// application's where there is no time.
+/// application's where there is no time, and nothing where they reported nothing.
 pub(crate) fn limited_time(senders: &[SenderLog], duration_s: f64) -> LimitedTime {
+    let app_ratio = if senders.is_empty() { 0.0 } else { 1.0 };
     let ends = senders.iter().filter_map(|log| {
         let within = log
             .samples
@@ -25,7 +26,7 @@ pub(crate) fn limited_time(senders: &[SenderLog], duration_s: f64) -> LimitedTim
     shares(ends).unwrap_or(LimitedTime {
         rwnd_ratio: 0.0,
         sndbuf_ratio: 0.0,
-        app_ratio: 1.0,
+        app_ratio,
         network_ratio: 0.0,
     })
 }

@@ -19,6 +19,8 @@ pub struct Carries {
     pub both: bool,
     /// The most streams of a direction.
     pub streams: u32,
+    /// Whether it takes datagrams as well as TCP.
+    pub datagrams: bool,
 }
 
 impl Carries {
@@ -28,6 +30,7 @@ impl Carries {
         up: true,
         both: true,
         streams: u32::MAX,
+        datagrams: true,
     };
 
     /// Whether it carries that direction.

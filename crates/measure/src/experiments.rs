@@ -37,6 +37,9 @@ const STREAM: Duration = Duration::from_secs(2);
 /// The least time that is left for another one: in 1.5 s a queue of 600 ms fills, and a phase takes 700 ms around its datagrams.
 const LEAST: Duration = Duration::from_millis(2400);
 
+/// A segment whose packet is below what every path carries: with headers, less than the 1280 bytes of IPv6 (RFC 8200, section 5).
+const SMALL_SEGMENT_BYTES: u16 = 1000;
+
 /// The longest queue that is waited for: what empties later is not known to empty at all.
 const LONGEST_QUEUE: Duration = Duration::from_secs(3);
 
@@ -51,7 +54,7 @@ fn times(wanted: &Wanted) -> (Duration, Duration) {
             let lasts = Duration::from_secs_f64(*seconds);
             (lasts, lasts)
         }
-        Wanted::PacketSizes | Wanted::Stream(_) => (STREAM, LEAST),
+        Wanted::PacketSizes | Wanted::Stream(_) | Wanted::SmallSegments(_) => (STREAM, LEAST),
     }
 }
 
@@ -66,11 +69,13 @@ pub(crate) fn conduct(
     later: u64,
     until: &dyn Fn(bool) -> Instant,
 ) {
+    let far_end = conductor.session().far_end.as_ref();
+    let datagrams = far_end.is_some_and(|far_end| far_end.carries().datagrams);
     let mut asked = Vec::new();
     for _ in 0..MOST {
         let run = conductor.run();
         let case = Case::of(run);
-        let Some(wanted) = experiment::wanted(&case) else {
+        let Some(wanted) = experiment::wanted(&case, datagrams) else {
             return;
         };
         // What left nothing in the Run would leave nothing again.
@@ -78,7 +83,7 @@ pub(crate) fn conduct(
             return;
         }
         asked.push(wanted);
-        let settled = experiment::is_settled(&case);
+        let settled = experiment::is_settled(&case, datagrams);
         conductor.session().deadline = Some(until(settled));
         let (lasts, least) = times(&wanted);
         let time_left = conductor.session().time_left();
@@ -139,6 +144,14 @@ pub(crate) fn conduct(
                 let mut phase = phase(Experiment::SingleStream, *direction, 1, flow);
                 fits.into_iter()
                     .for_each(|bytes| phase.limit_segments(bytes));
+                conductor.step(&mut Counted(&mut phase), later)
+            }
+            Wanted::SmallSegments(direction) => {
+                let Some(flow @ Flow::Tcp(_)) = tcp.cloned() else {
+                    return;
+                };
+                let mut phase = phase(Experiment::SmallSegments, *direction, 1, flow);
+                phase.limit_segments(SMALL_SEGMENT_BYTES);
                 conductor.step(&mut Counted(&mut phase), later)
             }
         };

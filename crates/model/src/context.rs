@@ -87,6 +87,8 @@ vocabulary! {
         ManyFlows = "many-flows",
         /// One TCP connection alone: what the path gives to each flow.
         SingleStream = "single-stream",
+        /// One TCP connection in segments of 1000 bytes, where nothing arrived in larger ones: whether large packets vanish.
+        SmallSegments = "small-segments",
     }
 }
 

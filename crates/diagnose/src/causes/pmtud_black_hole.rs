@@ -5,8 +5,15 @@
 use plumb_model::finding::{Action, Actor, Cause, Finding, Fix, Place, Severity, SysctlAction};
 use plumb_model::need::Need;
 
+use plumb_model::results::Direction;
+use plumb_model::units::si;
+
+use crate::Case;
 use crate::entry::{Entry, Family, every_sign};
 use crate::evidence::{Sizes, fact};
+
+/// A load of full packets carried nothing, and one of small ones right after it did.
+const SEGMENTS_CONFIDENCE: f64 = 0.9;
 
 /// A far end that answers no large packet would look the same; it was asked over UDP as well.
 const ANSWERS_CONFIDENCE: f64 = 0.85;
@@ -21,7 +28,13 @@ pub(crate) const CAUSE: Entry = Entry {
     )],
     examine: |case| {
         let of = |sizes| [black_hole(sizes), of_answers(sizes)];
-        case.sizes().flat_map(of).flatten().collect()
+        let found: Vec<_> = case.sizes().flat_map(of).flatten().collect();
+        let directions = [Direction::Up, Direction::Down].into_iter();
+        let by_loads = directions.filter_map(|direction| of_segments(case, direction));
+        match found.is_empty() {
+            true => by_loads.collect(),
+            false => found,
+        }
     },
     explains: every_sign,
     ..Entry::PLAIN
@@ -161,6 +174,61 @@ fn of_answers(sizes: Sizes<'_>) -> Option<Finding> {
                 Actor::Provider,
                 "Let the routers on the far end's path send their ICMP errors (\"fragmentation needed\", \"packet too big\") to it, and let them through the firewalls before it.",
                 "Answers as large as the probes come back.",
+            ),
+        ],
+        kb: "mtu".to_owned(),
+    })
+}
+
+/// TCP carries nothing in full packets, and something in small ones.
+fn of_segments(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+    let full = case
+        .carried_alone(direction)
+        .filter(|carried| carried.is_nothing(case))?;
+    let small = case.small_segments(direction)?;
+    let (from, end) = match direction {
+        Direction::Up => ("to", Actor::ThisHost),
+        _ => ("from", Actor::FarHost),
+    };
+    let mss_bytes = small.result.tcp.mss_bytes;
+    Some(Finding {
+        cause: Cause::PmtudBlackHole,
+        place: Place::line(direction),
+        severity: Severity::Critical,
+        confidence: SEGMENTS_CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "Large packets vanish on the path {from} the far end, without a message: {direction}loads carry nothing, and {} in segments of {mss_bytes} bytes.",
+            si(small.result.bps, "bit/s")
+        ),
+        evidence: vec![
+            fact(
+                small.measurement,
+                "bytes",
+                small.result.bytes as f64,
+                "payload that arrived in small segments, where nothing had arrived in full ones",
+                full.result.bytes as f64,
+            ),
+            fact(
+                small.measurement,
+                "tcp.mss_bytes",
+                mss_bytes as f64,
+                "the segments that arrive",
+                full.result.tcp.mss_bytes as f64,
+            ),
+        ],
+        fixes: vec![
+            Fix::advice(
+                Actor::Router,
+                format!(
+                    "Lower TCP's maximum segment size to {mss_bytes} bytes in what passes from here; `plumb mtu` towards `plumb serve` shows whether more pass."
+                ),
+                "TCP gets through; UDP and QUIC are helped only by the errors.",
+            ),
+            Fix::advice(
+                end,
+                "Lower the MTU of this end's interface, or let its firewall pass ICMP errors (\"fragmentation needed\", \"packet too big\") from the routers on the path.",
+                "Packets as large as the path carries arrive.",
             ),
         ],
         kb: "mtu".to_owned(),

@@ -259,6 +259,22 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// What one connection of small packets carried in a direction, where it carried anything.
+    pub(crate) fn small_segments(&self, direction: Direction) -> Option<Carried<'a>> {
+        self.measurements.iter().find_map(|measurement| {
+            let Outcome::Throughput(result) = &measurement.outcome else {
+                return None;
+            };
+            let is_it = reading::experiment(measurement) == Some(Experiment::SmallSegments)
+                && result.direction == direction
+                && result.bytes > 0;
+            is_it.then_some(Carried {
+                measurement,
+                result,
+            })
+        })
+    }
+
     /// Whether any direction was loaded with TCP.
     pub(crate) fn carried_any(&self) -> bool {
         let loads = [Direction::Up, Direction::Down, Direction::Both];

@@ -14,7 +14,7 @@ const LEAST_PROBES: usize = 10;
 /// Payload may arrive in so much of an outage, as a share: samples of the rate lie across its ends.
 const STILL_ARRIVES_RATIO: f64 = 0.4;
 
-/// A time in which no probe was answered, with answers before and after.
+/// A time in which no probe was answered, with answers before and after; where one of them is in another phase, at least so long.
 #[derive(Clone, Copy)]
 pub(crate) struct Outage<'a> {
     pub(crate) measurement: &'a Measurement,
@@ -27,7 +27,20 @@ impl<'a> Case<'a> {
     /// Those of every stream of probes to the far end, one after the other. Beside a load it carried nothing either.
     pub(crate) fn outages(&self) -> impl Iterator<Item = Outage<'a>> + use<'a> {
         let loads = self.loads();
-        let of_each = self.probed().flat_map(outages);
+        let probed: Vec<&Measurement> = self.probed().collect();
+        let answered: Vec<bool> = probed.iter().map(|m| is_answered(m)).collect();
+        let first = answered.iter().position(|answered| *answered);
+        let last = answered.iter().rposition(|answered| *answered);
+        let of_each = probed
+            .into_iter()
+            .enumerate()
+            .flat_map(move |(at, probed)| {
+                let around = (
+                    first.is_some_and(|first| first < at),
+                    last.is_some_and(|last| last > at),
+                );
+                outages(probed, around)
+            });
         of_each.filter(move |outage| {
             let time = (outage.from_s, outage.lasts_s);
             let mut loads = loads.iter();
@@ -68,12 +81,19 @@ impl<'a> Case<'a> {
     }
 }
 
-fn outages(measurement: &Measurement) -> Vec<Outage<'_>> {
+/// Whether any of its probes was answered.
+fn is_answered(measurement: &Measurement) -> bool {
+    let series = measurement.series.get("rtt");
+    series.is_some_and(|series| series.points().next().is_some())
+}
+
+/// Those of one measurement; `before` and `after` say whether others had answers before it and after it.
+fn outages(measurement: &Measurement, (before, after): (bool, bool)) -> Vec<Outage<'_>> {
     let mut found = Vec::new();
     let Some(series) = measurement.series.get("rtt") else {
         return found;
     };
-    let mut answered_s = None;
+    let mut answered_s = series.t_s.first().copied().filter(|_| before);
     let mut lost = 0;
     for (t_s, value) in series.t_s.iter().zip(&series.values) {
         if value.is_none() {
@@ -92,7 +112,70 @@ fn outages(measurement: &Measurement) -> Vec<Outage<'_>> {
         }
         (answered_s, lost) = (Some(*t_s), 0);
     }
+    // Those that were on their way at the end are answered, or given up, before a measurement is judged.
+    if let (Some(from_s), Some(last_s), true) = (answered_s, series.t_s.last(), after)
+        && lost >= LEAST_PROBES
+        && last_s - from_s >= OUTAGE_S
+    {
+        found.push(Outage {
+            measurement,
+            from_s,
+            lasts_s: last_s - from_s,
+        });
+    }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_model::protocol::Protocol;
+    use plumb_model::series::{Series, Unit};
+
+    use super::*;
+    use crate::testing;
+
+    /// Four seconds of probes 20 ms apart, lost in that time.
+    fn probed(at_s: f64, lost: std::ops::Range<f64>) -> Measurement {
+        let mut series = Series::new(Unit::Seconds);
+        for probe in 0..200 {
+            let t_s = f64::from(probe) * 0.02;
+            series.push(t_s, (!lost.contains(&t_s)).then_some(0.03));
+        }
+        let mut measured = testing::idle(Protocol::Udp, 200, 200, 0.03);
+        (measured.at_s, measured.duration_s) = (at_s, 4.0);
+        measured.series.insert("rtt".to_owned(), series);
+        measured
+    }
+
+    #[test]
+    fn an_outage_across_the_ends_of_phases_is_one_where_the_path_comes_back() {
+        let lasts = |measurements: &[Measurement]| -> Vec<f64> {
+            let local = Default::default();
+            let case = Case {
+                measurements,
+                local: &local,
+                far: None,
+                asked: None,
+            };
+            case.outages().map(|outage| outage.lasts_s).collect()
+        };
+        let whole = || probed(5.0, 9.0..9.0);
+        let end = || probed(0.0, 3.0..4.0);
+        let [lasts_s] = lasts(&[end(), whole()])[..] else {
+            panic!("one");
+        };
+        assert!((0.95..1.05).contains(&lasts_s), "{lasts_s}");
+        assert!(lasts(&[end()]).is_empty(), "it is down");
+        let begin = || probed(10.0, 0.0..0.7);
+        assert_eq!(lasts(&[whole(), begin()]).len(), 1);
+        assert!(lasts(&[begin()]).is_empty(), "not up yet");
+        assert!(lasts(&[whole(), probed(10.0, 0.0..0.3)]).is_empty());
+        // Between two phases in neither of which all is lost.
+        assert_eq!(
+            lasts(&[whole(), probed(10.0, 0.0..4.0), probed(15.0, 1.0..1.1)]).len(),
+            1
+        );
+    }
 }
 
 /// Whether a load carried payload in much of a time of another measurement, from and for so many seconds.

@@ -3,15 +3,16 @@
 use plumb_model::context::{Context, Phase};
 use plumb_model::goal::Asked;
 use plumb_model::results::Outcome;
+use plumb_model::results::mtu::{MtuDirection, MtuMethod, MtuResult, TcpMtu};
 use plumb_model::run::Run;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::testing::measurement;
+use crate::testing::{carrying, measurement};
 
 fn next(run: &Run) -> Option<Wanted> {
-    wanted(&Case::of(run))
+    wanted(&Case::of(run), true)
 }
 
 fn run(text: &str) -> Run {
@@ -78,7 +79,7 @@ pub(crate) fn carried_up(run: &Run) -> f64 {
 fn stream_of(wanted: Option<Wanted>) -> Option<Stream> {
     match wanted? {
         Wanted::Stream(stream) => Some(stream),
-        Wanted::PacketSizes | Wanted::SingleStream(..) => None,
+        Wanted::PacketSizes | Wanted::SingleStream(..) | Wanted::SmallSegments(_) => None,
     }
 }
 
@@ -111,6 +112,45 @@ fn a_healthy_line_is_asked_nothing_more() {
 fn where_nothing_is_carried_the_size_of_packets_is_asked() {
     let run = run(include_str!("../../fixtures/mtu-black-hole.json"));
     assert_eq!(next(&run), Some(Wanted::PacketSizes));
+}
+
+#[test]
+fn where_no_size_vanishes_a_load_of_small_segments_is_asked_and_shows_the_black_hole() {
+    let mut run = run(include_str!("../../fixtures/mtu-black-hole.json"));
+    let whole = MtuResult {
+        address: "192.0.2.1".to_owned(),
+        path_mtu_bytes: Some(1500),
+        path_mtu_at_least: false,
+        interface_mtu_bytes: Some(1500),
+        largest_tried_bytes: 1500,
+        partial: false,
+        method: MtuMethod::Probed,
+        direction: MtuDirection::Forward,
+        hops: Vec::new(),
+        black_hole_after: None,
+        way_back_bytes: None,
+        sent: 40,
+        mss: None,
+        tcp: TcpMtu::default(),
+    };
+    let whole = measurement(Outcome::Mtu(Box::new(whole)));
+    run.measurements.push(whole);
+    let Some(Wanted::SmallSegments(direction)) = next(&run) else {
+        panic!("{:?}", next(&run));
+    };
+    for (bps, finds) in [(0.0, false), (20e6, true)] {
+        let mut small = carrying(direction, bps);
+        small.context = Context {
+            experiment: Some(Experiment::SmallSegments),
+            ..Context::default()
+        };
+        let mut run = run.clone();
+        run.measurements.push(small);
+        assert_eq!(next(&run), None);
+        let found = weighing::found(&Case::of(&run));
+        let is_it = |finding: &Finding| finding.cause == Cause::PmtudBlackHole;
+        assert_eq!(found.iter().any(is_it), finds, "{found:?}");
+    }
 }
 
 #[test]

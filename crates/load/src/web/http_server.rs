@@ -145,6 +145,7 @@ impl Peer for HttpServer {
             down,
             up,
             both: down && up,
+            datagrams: false,
             ..Carries::EVERYTHING
         }
     }

@@ -232,6 +232,7 @@ impl Peer for Ndt7 {
         Carries {
             both: false,
             streams: 1,
+            datagrams: false,
             ..Carries::EVERYTHING
         }
     }

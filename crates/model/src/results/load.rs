@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shares of elapsed time in which a sender was held back by each of four things.
+/// Shares of elapsed time in which a sender was held back by each of four things; all zero where the sending end reported
+/// nothing.
 ///
 /// From tcpi_busy_time, tcpi_rwnd_limited and tcpi_sndbuf_limited (Linux
 /// `net/ipv4/tcp_output.c`, `tcp_chrono_*`): the network's share is what is left of busy time,
