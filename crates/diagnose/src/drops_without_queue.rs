@@ -87,6 +87,9 @@ fn drops(
     above: Streamed<'_>,
     lost_below: f64,
 ) -> Option<Drops> {
+    if !above.has_delays() {
+        return None;
+    }
     let again = carried.segments()?.ratio();
     let (lost_above, _) = above.loss_bounds();
     // A bucket that TCP left empty lets less pass at first.

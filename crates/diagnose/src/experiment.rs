@@ -53,6 +53,9 @@ impl Wanted {
     }
 }
 
+/// A segment whose packet is below what every path carries: with headers, less than the 1280 bytes of IPv6 (RFC 8200, section 5).
+pub const SMALL_SEGMENT_BYTES: u16 = 1000;
+
 const LARGE_VANISH: &str = "whether large packets vanish";
 
 /// Below what TCP carried: its own variation of a tenth or two stays below the line's rate.
@@ -428,7 +431,8 @@ impl Line {
         let last = case.streamed(Experiment::Overload, self.direction).last()?;
         let mut small = case.streamed(Experiment::SmallPackets, self.direction);
         let of_packets = small.any(Streamed::is_cut);
-        let asks = last.is_cut() && !last.is_queued() && !last.is_busy() && !of_packets;
+        let is_unqueued = last.has_delays() && !last.is_queued();
+        let asks = last.is_cut() && is_unqueued && !last.is_busy() && !of_packets;
         let first = case.attempts(Experiment::ManyFlows, self.direction) == 0;
         let bps = last.delivered_bps().filter(|_| asks && first)?;
         let one = self.stream(Experiment::ManyFlows, FLOWS_TIMES * bps / f64::from(FLOWS))?;

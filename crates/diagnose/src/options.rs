@@ -10,6 +10,9 @@ use crate::evidence::{Carried, fact};
 /// Both ends told that they offer it, and a connection came about without: SYNs are rarely changed by chance.
 const CONFIDENCE: f64 = 0.97;
 
+/// The far end does not say what it offers: nearly all hosts offer it, and some were set not to.
+const UNKNOWN_CONFIDENCE: f64 = 0.7;
+
 /// An option of TCP's handshake.
 pub(crate) struct TcpOption {
     pub(crate) cause: Cause,
@@ -19,18 +22,27 @@ pub(crate) struct TcpOption {
     pub(crate) field: &'static str,
     pub(crate) had: fn(&TcpSender) -> Option<bool>,
     pub(crate) offered: fn(&HostFacts) -> Option<bool>,
+    /// Whether nearly all hosts offer it: all systems do by default.
+    pub(crate) is_usual: bool,
     /// How bad its absence is where it was seen to hold a load back, and otherwise, with what it comes to: a clause.
     pub(crate) costs: fn(Carried<'_>) -> (Severity, String),
 }
 
 impl TcpOption {
-    /// A finding where a connection lacks it and both ends offer it. Connections of both directions are opened alike,
+    /// A finding where a connection lacks it and both ends offer it, or this one does and nearly all others. Connections of both directions are opened alike,
     /// so that the direction in which it costs most says it all.
     pub(crate) fn stripped(&self, case: &Case<'_>) -> Vec<Finding> {
         let offered = |host: &HostFacts| (self.offered)(host) == Some(true);
-        if !offered(case.local) || !case.far.is_some_and(offered) {
+        if !offered(case.local) || !case.far.map_or(self.is_usual, offered) {
             return Vec::new();
         }
+        let (confidence, though) = match case.far {
+            Some(_) => (CONFIDENCE, "though both ends offer it"),
+            None => (
+                UNKNOWN_CONFIDENCE,
+                "or the far host was set not to offer it, which few are",
+            ),
+        };
         let loads = [Direction::Up, Direction::Down, Direction::Both];
         let without = loads
             .into_iter()
@@ -42,10 +54,10 @@ impl TcpOption {
             cause: self.cause,
             place: Place::Path,
             severity,
-            confidence: CONFIDENCE,
+            confidence,
             matters_for: Vec::new(),
             summary: format!(
-                "Something on the path strips {} from TCP's handshakes, though both ends offer it: {costs}.",
+                "Something on the path strips {} from TCP's handshakes, {though}: {costs}.",
                 self.name
             ),
             evidence: vec![fact(
@@ -75,7 +87,7 @@ mod tests {
     use plumb_model::run::Run;
 
     /// How bad it is that connections which wait for the window have none that scales, in phases of so many seconds.
-    fn severity(seconds: f64) -> Severity {
+    fn severity(seconds: f64, is_far_known: bool) -> Severity {
         let mut run = Run::from_json(include_str!("../fixtures/policer.json")).unwrap();
         for measurement in &mut run.measurements {
             if let Outcome::Throughput(result) = &mut measurement.outcome {
@@ -91,7 +103,7 @@ mod tests {
         let found = causes::found(&Case {
             measurements: &run.measurements,
             local: &offers,
-            far: Some(&offers),
+            far: is_far_known.then_some(&offers),
             asked: None,
         });
         let stripped = |finding: &&Finding| finding.cause == Cause::WindowScalingStripped;
@@ -100,7 +112,9 @@ mod tests {
 
     #[test]
     fn what_an_option_costs_shows_in_a_phase_that_is_long_enough() {
-        assert_eq!(severity(15.0), Severity::Critical);
-        assert_eq!(severity(1.5), Severity::Warning);
+        assert_eq!(severity(15.0, true), Severity::Critical);
+        assert_eq!(severity(1.5, true), Severity::Warning);
+        // The far host says nothing of itself.
+        assert_eq!(severity(15.0, false), Severity::Critical);
     }
 }

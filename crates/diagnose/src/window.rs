@@ -89,7 +89,9 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
         Some(_) => is_line_known_full(case, carried),
         None => is_queueing(measurement, rtt),
     };
-    if ratio < WARNING_RATIO || rtt < MIN_RTT_S {
+    // Without scaling a window is at most 64 KiB, however large the buffer is.
+    let is_unscaled = matches!(side, Side::Receiver) && result.tcp.window_scaling == Some(false);
+    if ratio < WARNING_RATIO || rtt < MIN_RTT_S || is_unscaled {
         return None;
     }
     // A full line takes no more, but one connection alone may not fill it.
@@ -429,7 +431,7 @@ mod tests {
     use plumb_model::series::{Series, Unit};
 
     use super::*;
-    use crate::testing::measurement;
+    use crate::testing::{beside_gateway, carrying, idle_spread, measurement};
 
     /// Findings of a download that waits for the window of this host nearly all the time, of so many bit/s over
     /// 150 ms while round trips take so long, with a receive buffer that may grow so far.
@@ -571,6 +573,43 @@ mod tests {
             four.summary
         );
         assert!(found(1, 4e9).is_empty() && found(4, 1e9).is_empty());
+    }
+
+    #[test]
+    fn a_download_whose_sender_reports_nothing_is_compared_with_what_its_buffer_allows() {
+        let found = |bps: f64, held: u64| {
+            let mut load = carrying(Direction::Down, bps);
+            if let Outcome::Throughput(result) = &mut load.outcome {
+                result.tcp.min_rtt_s = None;
+                result.tcp.limited.network_ratio = 0.0;
+                result.tcp_receiver.receive_buffer_bytes = Some(held);
+            }
+            let local = HostFacts {
+                tcp_rmem_bytes: Some([4096, 32_768, 63_530]),
+                ..HostFacts::default()
+            };
+            let case = Case {
+                measurements: &[
+                    idle_spread(0.090, 0.0001),
+                    beside_gateway(0.090, 0.0001),
+                    load,
+                ],
+                local: &local,
+                far: None,
+                asked: None,
+            };
+            examine(&case, Side::Receiver)
+        };
+        // 65 % of 63.5 kB over 90 ms are 3.67 Mbit/s.
+        let [finding] = &found(3.4e6, 63_530)[..] else {
+            panic!("one");
+        };
+        assert_eq!(
+            (finding.place, finding.severity, finding.confidence),
+            (Place::ThisHost, Severity::Critical, 0.8)
+        );
+        assert!(found(1.5e6, 63_530).is_empty());
+        assert!(found(3.4e6, 40_000).is_empty(), "it may still grow");
     }
 
     #[test]

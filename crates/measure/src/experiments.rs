@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plumb_diagnose::Case;
-use plumb_diagnose::experiment::{self, Wanted};
+use plumb_diagnose::experiment::{self, SMALL_SEGMENT_BYTES, Wanted};
 use plumb_model::context::Experiment;
 use plumb_net::egress::Outlet;
 use plumb_probe::path::Target;
@@ -36,9 +36,6 @@ const STREAM: Duration = Duration::from_secs(2);
 
 /// The least time that is left for another one: in 1.5 s a queue of 600 ms fills, and a phase takes 700 ms around its datagrams.
 const LEAST: Duration = Duration::from_millis(2400);
-
-/// A segment whose packet is below what every path carries: with headers, less than the 1280 bytes of IPv6 (RFC 8200, section 5).
-const SMALL_SEGMENT_BYTES: u16 = 1000;
 
 /// The longest queue that is waited for: what empties later is not known to empty at all.
 const LONGEST_QUEUE: Duration = Duration::from_secs(3);

@@ -11,6 +11,7 @@ use plumb_model::units::si;
 use crate::Case;
 use crate::entry::{Entry, Family, every_sign};
 use crate::evidence::{Sizes, fact};
+use crate::experiment::SMALL_SEGMENT_BYTES;
 
 /// A load of full packets carried nothing, and one of small ones right after it did.
 const SEGMENTS_CONFIDENCE: f64 = 0.9;
@@ -190,7 +191,6 @@ fn of_segments(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         Direction::Up => ("to", Actor::ThisHost),
         _ => ("from", Actor::FarHost),
     };
-    let mss_bytes = small.result.tcp.mss_bytes;
     Some(Finding {
         cause: Cause::PmtudBlackHole,
         place: Place::line(direction),
@@ -198,7 +198,7 @@ fn of_segments(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         confidence: SEGMENTS_CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "Large packets vanish on the path {from} the far end, without a message: {direction}loads carry nothing, and {} in segments of {mss_bytes} bytes.",
+            "Large packets vanish on the path {from} the far end, without a message: {direction}loads carry nothing, and {} in segments of {SMALL_SEGMENT_BYTES} bytes.",
             si(small.result.bps, "bit/s")
         ),
         evidence: vec![
@@ -209,19 +209,12 @@ fn of_segments(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 "payload that arrived in small segments, where nothing had arrived in full ones",
                 full.result.bytes as f64,
             ),
-            fact(
-                small.measurement,
-                "tcp.mss_bytes",
-                mss_bytes as f64,
-                "the segments that arrive",
-                full.result.tcp.mss_bytes as f64,
-            ),
         ],
         fixes: vec![
             Fix::advice(
                 Actor::Router,
                 format!(
-                    "Lower TCP's maximum segment size to {mss_bytes} bytes in what passes from here; `plumb mtu` towards `plumb serve` shows whether more pass."
+                    "Lower TCP's maximum segment size to {SMALL_SEGMENT_BYTES} bytes in what passes from here; `plumb mtu` towards `plumb serve` shows whether more pass."
                 ),
                 "TCP gets through; UDP and QUIC are helped only by the errors.",
             ),

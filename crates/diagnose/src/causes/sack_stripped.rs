@@ -24,6 +24,7 @@ const OPTION: TcpOption = TcpOption {
     field: "sack",
     had: |tcp| tcp.sack,
     offered: |host| host.sack,
+    is_usual: true,
     costs,
 };
 

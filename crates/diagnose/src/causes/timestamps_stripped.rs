@@ -23,6 +23,8 @@ const OPTION: TcpOption = TcpOption {
     field: "timestamps",
     had: |tcp| tcp.timestamps,
     offered: |host| host.timestamps,
+    // Windows has them off.
+    is_usual: false,
     costs: |_| {
         let costs = "retransmission timeouts are less exact, and above some Gbit/s old segments may pass for new ones";
         (Severity::Info, costs.to_owned())

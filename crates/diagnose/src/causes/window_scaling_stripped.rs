@@ -33,6 +33,7 @@ const OPTION: TcpOption = TcpOption {
     field: "window_scaling",
     had: |tcp| tcp.window_scaling,
     offered: |host| host.window_scaling,
+    is_usual: true,
     costs,
 };
 

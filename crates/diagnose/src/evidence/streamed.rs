@@ -117,6 +117,11 @@ impl Streamed<'_> {
         self.result.bps
     }
 
+    /// Whether its receiver says how late packets came: an iperf3 server does not.
+    pub(crate) fn has_delays(self) -> bool {
+        self.receiver.pdv_s.is_some()
+    }
+
     /// How much later than the fastest packet nearly all came, in seconds.
     pub(crate) fn queue_s(self) -> f64 {
         self.receiver.pdv_s.map_or(0.0, |pdv| pdv.p95)
@@ -354,12 +359,15 @@ impl<'a> Case<'a> {
                 return None;
             };
             let is_it = streamed(measurement) == Some((experiment, direction));
-            let (sender, receiver) = (result.sender.as_ref()?, result.receiver.as_ref()?);
-            (is_it && sender.sent > ENOUGH_PACKETS).then_some(Streamed {
+            let receiver = result.receiver.as_ref()?;
+            // Of a server of others it is known which numbers came.
+            let known = receiver.received.saturating_add(receiver.lost);
+            let sent = result.sender.as_ref().map_or(known, |sender| sender.sent);
+            (is_it && sent > ENOUGH_PACKETS).then_some(Streamed {
                 measurement,
                 result,
                 receiver,
-                sent: sender.sent,
+                sent,
             })
         })
     }

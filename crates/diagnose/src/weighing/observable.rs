@@ -122,7 +122,7 @@ impl Observable {
             }
             Self::QueueAboveRate => {
                 let stream = case.streamed(Experiment::Overload, direction).last()?;
-                Some(stream.is_queued())
+                stream.has_delays().then(|| stream.is_queued())
             }
             Self::ReceiverWindow => Some(limited(carried()?).0 >= WINDOW_RATIO),
             Self::SendBuffer => Some(limited(carried()?).1 >= WINDOW_RATIO),
