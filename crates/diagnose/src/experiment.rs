@@ -101,6 +101,9 @@ const IN_VAIN_RATIO: f64 = 0.005;
 /// So many times the packets a second that TCP carried: a box that takes no more of them loses half, which no chance does.
 const SMALL_TIMES: f64 = 2.0;
 
+/// Payload of a segment with timestamps on Ethernet, where the sender reports none.
+const USUAL_SEGMENT_BYTES: u64 = 1448;
+
 /// Several flows are offered so many times together what one of them reached; each for itself stays at half of that.
 const FLOWS_TIMES: f64 = 2.0;
 const FLOWS: u32 = 4;
@@ -204,9 +207,17 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
         let small = || line.small(case, thorough).map(Wanted::Stream);
         single.or_else(many).or_else(small)
     };
-    // What was seen to be cut is asked for first, for time may be short.
-    let mut cut = directions().filter(|direction| line_of(*direction).is_cut(case));
-    let cut = cut.find_map(|direction| streams(direction).or_else(|| further(direction)));
+    // What was seen to be cut is asked for first, for time may be short: one connection, where datagrams of one flow had far less
+    // than several connections, tells a limit of flows from one of datagrams.
+    let is_apart = |direction: Direction| case.cut_flow(direction).is_some();
+    let mut cut = directions().filter(|d| line_of(*d).is_cut(case) || is_apart(*d));
+    let cut = cut.find_map(|direction| {
+        let single = line_of(direction).single(case, false);
+        let single = single.filter(|_| is_apart(direction));
+        single
+            .or_else(|| streams(direction))
+            .or_else(|| further(direction))
+    });
     let acknowledgements = || {
         let mut lost = directions().filter(|direction| takes_acknowledgements(&left, *direction));
         let small = lost.find_map(|direction| line_of(direction).small(case, true));
@@ -217,7 +228,7 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
         .or_else(|| directions().find_map(further))
         .or_else(|| {
             // A limit of UDP, or of each flow, leaves TCP no sign.
-            let mut lines = directions().map(|direction| line_of(direction));
+            let mut lines = directions().map(line_of);
             let hurried = matches!(effort, None | Some(Effort::Quick));
             let stream = lines.find_map(|line| line.first(case));
             stream.filter(|_| !hurried).map(Wanted::Stream)
@@ -348,7 +359,10 @@ impl Line {
             direction,
             datagrams,
             carried_bps: carried.map(Carried::bps).filter(|bps| *bps > 0.0),
-            segment_bytes: carried.map_or(0, |carried| carried.result.tcp.mss_bytes),
+            segment_bytes: carried
+                .map(|carried| carried.result.tcp.mss_bytes)
+                .filter(|bytes| *bytes > 0)
+                .unwrap_or(USUAL_SEGMENT_BYTES),
         }
     }
 

@@ -68,6 +68,8 @@ pub(crate) fn conduct(
 ) {
     let far_end = conductor.session().far_end.as_ref();
     let datagrams = far_end.is_some_and(|far_end| far_end.carries().datagrams);
+    // Others do not report how packets were marked that came.
+    let marks = far_end.is_some_and(|far_end| far_end.responder().is_some());
     let mut asked = Vec::new();
     for _ in 0..MOST {
         let run = conductor.run();
@@ -128,7 +130,8 @@ pub(crate) fn conduct(
                 let packets = Pattern::Constant { pps: stream.pps };
                 let mut flow = UdpFlow::new(stream.payload_bytes, packets);
                 // Nothing marks packets below the rate, and whether the field arrives is known of both directions then.
-                flow.ecn = (stream.experiment == Experiment::Paced).then_some(Ecn::Ect0);
+                let is_paced = stream.experiment == Experiment::Paced;
+                flow.ecn = (is_paced && marks).then_some(Ecn::Ect0);
                 let flow = Flow::Udp(flow);
                 let mut phase = phase(stream.experiment, stream.direction, stream.flows, flow);
                 conductor.step(&mut Counted(&mut phase), later)

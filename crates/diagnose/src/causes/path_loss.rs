@@ -74,6 +74,8 @@ pub(crate) const CAUSE: Entry = Entry {
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {
     let directions = [Direction::Up, Direction::Down].into_iter();
+    // What a limit of datagrams takes is not lost by chance.
+    let directions = directions.filter(|direction| !case.has_ceiling(*direction));
     let paced = directions.filter_map(|direction| {
         let stream = *case.with_room(direction).first()?;
         let all = case.counted_with_room(direction);
@@ -384,6 +386,27 @@ mod tests {
             made(&mut run, datagrams, 12_000, lost, 0.0001);
         }
         examine(&Case::of(&run)).len()
+    }
+
+    /// How many are found where of datagrams below TCP's rate and above it those shares are lost.
+    fn of_both(below: f64, above: f64) -> usize {
+        let mut run = Run::from_json(include_str!("../../fixtures/policer.json")).unwrap();
+        let pps = carried_up(&run) / (1400.0 * 8.0);
+        for (experiment, times, lost) in [
+            (Experiment::Overload, 1.4, above),
+            (Experiment::Paced, 0.8, below),
+        ] {
+            let datagrams = stream(experiment, times * pps, 1400);
+            made(&mut run, datagrams, (2.0 * times * pps) as u64, lost, 0.0001);
+        }
+        examine(&Case::of(&run)).len()
+    }
+
+    #[test]
+    fn what_is_cut_to_one_rate_is_not_lost_by_chance() {
+        // 0.45 of TCP's rate arrives of both.
+        assert_eq!(of_both(0.4375, 0.679), 0);
+        assert_eq!(of_both(0.45, 0.45), 1);
     }
 
     #[test]

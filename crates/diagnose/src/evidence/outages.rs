@@ -126,6 +126,28 @@ fn outages(measurement: &Measurement, (before, after): (bool, bool)) -> Vec<Outa
     found
 }
 
+/// Whether a load carried payload in much of a time of another measurement, from and for so many seconds.
+pub(super) fn carries_meanwhile(
+    load: &Measurement,
+    other: &Measurement,
+    (from_s, lasts_s): (f64, f64),
+) -> bool {
+    let Some(series) = load.series.get("bps") else {
+        return false;
+    };
+    // Both began in one Run; their starts may differ by a connection's set-up.
+    let from_s = other.at_s + from_s - load.at_s;
+    let within = series
+        .points()
+        .filter(|(t_s, _)| (from_s..from_s + lasts_s).contains(t_s));
+    let (mut all, mut with_payload) = (0u32, 0u32);
+    for (_, bps) in within {
+        all += 1;
+        with_payload += u32::from(bps > 0.0);
+    }
+    all > 0 && f64::from(with_payload) > STILL_ARRIVES_RATIO * f64::from(all)
+}
+
 #[cfg(test)]
 mod tests {
     use plumb_model::protocol::Protocol;
@@ -176,26 +198,4 @@ mod tests {
             1
         );
     }
-}
-
-/// Whether a load carried payload in much of a time of another measurement, from and for so many seconds.
-pub(super) fn carries_meanwhile(
-    load: &Measurement,
-    other: &Measurement,
-    (from_s, lasts_s): (f64, f64),
-) -> bool {
-    let Some(series) = load.series.get("bps") else {
-        return false;
-    };
-    // Both began in one Run; their starts may differ by a connection's set-up.
-    let from_s = other.at_s + from_s - load.at_s;
-    let within = series
-        .points()
-        .filter(|(t_s, _)| (from_s..from_s + lasts_s).contains(t_s));
-    let (mut all, mut with_payload) = (0u32, 0u32);
-    for (_, bps) in within {
-        all += 1;
-        with_payload += u32::from(bps > 0.0);
-    }
-    all > 0 && f64::from(with_payload) > STILL_ARRIVES_RATIO * f64::from(all)
 }

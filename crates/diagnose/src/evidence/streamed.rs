@@ -37,6 +37,9 @@ const BUSY_RATIO: f64 = 0.8;
 /// than the line's rate, of which TCP leaves a tenth to its headers and reserve.
 const APART_RATIO: f64 = 0.75;
 
+/// Rates of two streams that one limit cuts differ by at most this share: what it lets pass in bursts differs a little.
+const SAME_RATIO: f64 = 0.1;
+
 /// Several flows that are offered twice what one of them reached carry so many times as much at least, where each has a
 /// limit of its own: a common one leaves them what one had.
 pub(crate) const FLOWS_TIMES: f64 = 1.5;
@@ -277,6 +280,19 @@ impl<'a> Case<'a> {
         let whole = streams().filter(|stream| stream.is_whole());
         let high_bps = whole.filter_map(Streamed::delivered_bps).reduce(f64::max)?;
         (high_bps >= LEAST_TIMES * low_bps).then_some((low_bps, high_bps))
+    }
+
+    /// Whether datagrams are cut to one rate, however many are offered: chance would take the same share of each.
+    pub(crate) fn has_ceiling(&self, direction: Direction) -> bool {
+        let below = self.streamed(Experiment::Paced, direction).next();
+        let above = self.streamed(Experiment::Overload, direction).last();
+        let Some((below, above)) = below.zip(above) else {
+            return false;
+        };
+        let rates = below.delivered_bps().zip(above.delivered_bps());
+        let is_same = rates.is_some_and(|(below, above)| (above / below - 1.0).abs() <= SAME_RATIO);
+        let offers_more = above.offered_bps() >= (1.0 + 2.0 * SAME_RATIO) * below.offered_bps();
+        below.is_cut() && above.is_cut() && is_same && offers_more
     }
 
     /// Datagrams that were cut to far less than TCP's streams carried together, which is no limit of the line, and what

@@ -154,6 +154,20 @@ fn where_no_size_vanishes_a_load_of_small_segments_is_asked_and_shows_the_black_
 }
 
 #[test]
+fn where_one_flow_of_datagrams_has_far_less_than_several_connections_one_connection_is_asked_next()
+{
+    let mut run = run(include_str!("../../fixtures/policer.json"));
+    let pps = carried_up(&run) / (1400.0 * 8.0);
+    let above = stream(Experiment::Overload, 1.4 * pps, 1400);
+    made(&mut run, above, (2.8 * pps) as u64, 0.68, 0.0001);
+    let asked = next(&run);
+    assert!(
+        matches!(asked, Some(Wanted::SingleStream(Direction::Up, _))),
+        "{asked:?}"
+    );
+}
+
+#[test]
 fn of_a_path_that_is_down_nothing_is_asked() {
     let mut run = run(include_str!("../../fixtures/mtu-black-hole.json"));
     let beside = |m: &plumb_model::run::Measurement| matches!(m.outcome, Outcome::LoadedLatency(_));

@@ -55,6 +55,9 @@ impl Datagrams {
         }
         let [down, up] = [OneDirection::Down, OneDirection::Up]
             .map(|role| u32::try_from(count(&plan.flows, role)).unwrap_or(u32::MAX));
+        if flow.ecn.is_some() {
+            return Err(cannot(name, PROTOCOL, "record of ECN"));
+        }
         let is_simple = matches!(flow.pattern, Pattern::Constant { .. } | Pattern::Max);
         if down > 0 && !is_simple {
             let what = "pattern of a download other than a constant rate";
@@ -70,7 +73,6 @@ impl Datagrams {
     /// What the server is asked for beside the streams and their directions.
     pub(super) fn parameters(&self, duration: Duration) -> Parameters {
         let flow = &self.flow;
-        let ecn = flow.ecn.map_or(0, |ecn| ecn.bits());
         Parameters {
             udp: true,
             // The client ends the test; the server only bounds it.
@@ -79,7 +81,7 @@ impl Datagrams {
             // As fast as it goes where it is 0.
             bandwidth: flow.mean_bps().map_or(0, |bps| bps.round().max(1.0) as u64),
             window: flow.receive_buffer_bytes.unwrap_or(0).into(),
-            tos: u64::from(flow.dscp.unwrap_or(0)) << 2 | u64::from(ecn),
+            tos: u64::from(flow.dscp.unwrap_or(0)) << 2,
             udp_counters_64bit: true,
             ..Parameters::default()
         }

@@ -137,13 +137,6 @@ impl PhaseSpec {
         }
     }
 
-    /// Whether the ends' buffers are what their kernels make them.
-    /// Whether all that it sends goes over TCP.
-    pub(super) fn is_tcp(&self) -> bool {
-        let is_tcp = |group: &Group| matches!(group.flow, Flow::Tcp(_));
-        self.applications.is_empty() && self.groups.iter().all(is_tcp)
-    }
-
     /// Whether the kernels choose how much they buffer.
     pub(super) fn kernels_choose_buffers(&self) -> bool {
         let pinned = |flow: &Flow| matches!(flow, Flow::Tcp(tcp) if tcp.window_bytes.is_some());

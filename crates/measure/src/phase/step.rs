@@ -62,10 +62,6 @@ impl Step for LoadPhase {
     }
 
     /// Experiments that need more than TCP have nobody to refuse them in words.
-    fn needs_responder(&self) -> bool {
-        self.spec.experiment.is_some() && !self.spec.is_tcp()
-    }
-
     fn weight(&self) -> u64 {
         self.weight
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod access;
+mod amplification;
 mod attack;
 mod common;
 mod failures;

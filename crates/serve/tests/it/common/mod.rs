@@ -88,6 +88,11 @@ impl Responder {
         self.listening.iter().map(|(_, at)| *at).collect()
     }
 
+    /// Where each protocol of others is served.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'static str, Listening)> + '_ {
+        self.listening.iter().map(|(entry, at)| (entry.name, *at))
+    }
+
     pub(crate) fn client(&self) -> Client {
         Client::connect("box", self.address, TIMEOUT).unwrap()
     }
