@@ -53,9 +53,6 @@ impl Wanted {
     }
 }
 
-/// A segment whose packet is below what every path carries: with headers, less than the 1280 bytes of IPv6 (RFC 8200, section 5).
-pub const SMALL_SEGMENT_BYTES: u16 = 1000;
-
 const LARGE_VANISH: &str = "whether large packets vanish";
 
 /// Below what TCP carried: its own variation of a tenth or two stays below the line's rate.

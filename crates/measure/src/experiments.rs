@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plumb_diagnose::Case;
-use plumb_diagnose::experiment::{self, SMALL_SEGMENT_BYTES, Wanted};
-use plumb_model::context::Experiment;
+use plumb_diagnose::experiment::{self, Wanted};
+use plumb_model::context::{Experiment, SMALL_SEGMENT_BYTES};
 use plumb_net::egress::Outlet;
 use plumb_probe::path::Target;
 use plumb_wire::native::control::flow::Flow;

@@ -92,6 +92,10 @@ vocabulary! {
     }
 }
 
+/// Segments of [`Experiment::SmallSegments`], in bytes of payload: with headers, less than the 1280 bytes that every path of IPv6
+/// carries (RFC 8200, section 5).
+pub const SMALL_SEGMENT_BYTES: u16 = 1000;
+
 /// What loaded the path, as it was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {

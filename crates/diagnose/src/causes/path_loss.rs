@@ -397,7 +397,13 @@ mod tests {
             (Experiment::Paced, 0.8, below),
         ] {
             let datagrams = stream(experiment, times * pps, 1400);
-            made(&mut run, datagrams, (2.0 * times * pps) as u64, lost, 0.0001);
+            made(
+                &mut run,
+                datagrams,
+                (2.0 * times * pps) as u64,
+                lost,
+                0.0001,
+            );
         }
         examine(&Case::of(&run)).len()
     }

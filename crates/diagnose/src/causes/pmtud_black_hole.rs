@@ -2,6 +2,7 @@
 //!
 //! RFC 2923, section 2.1.
 
+use plumb_model::context::SMALL_SEGMENT_BYTES;
 use plumb_model::finding::{Action, Actor, Cause, Finding, Fix, Place, Severity, SysctlAction};
 use plumb_model::need::Need;
 
@@ -11,7 +12,6 @@ use plumb_model::units::si;
 use crate::Case;
 use crate::entry::{Entry, Family, every_sign};
 use crate::evidence::{Sizes, fact};
-use crate::experiment::SMALL_SEGMENT_BYTES;
 
 /// A load of full packets carried nothing, and one of small ones right after it did.
 const SEGMENTS_CONFIDENCE: f64 = 0.9;
@@ -201,15 +201,13 @@ fn of_segments(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             "Large packets vanish on the path {from} the far end, without a message: {direction}loads carry nothing, and {} in segments of {SMALL_SEGMENT_BYTES} bytes.",
             si(small.result.bps, "bit/s")
         ),
-        evidence: vec![
-            fact(
-                small.measurement,
-                "bytes",
-                small.result.bytes as f64,
-                "payload that arrived in small segments, where nothing had arrived in full ones",
-                full.result.bytes as f64,
-            ),
-        ],
+        evidence: vec![fact(
+            small.measurement,
+            "bytes",
+            small.result.bytes as f64,
+            "payload that arrived in small segments, where nothing had arrived in full ones",
+            full.result.bytes as f64,
+        )],
         fixes: vec![
             Fix::advice(
                 Actor::Router,

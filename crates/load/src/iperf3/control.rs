@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use plumb_net::tcp;
 use plumb_wire::iperf3::{LENGTH_BYTES, MAX_RESULTS_BYTES, Results, State, frame};
 
-use super::{ANSWER, Iperf3, PROTOCOL};
+use super::server::{ANSWER, Iperf3, PROTOCOL};
 use crate::control_client::ClientError;
 use crate::frames::{read_exact_by, write_all_by};
 
@@ -22,6 +22,11 @@ impl Control<'_> {
     pub(super) fn write(&self, bytes: &[u8]) -> Result<(), ClientError> {
         let written = write_all_by(&self.socket, bytes, Instant::now() + ANSWER);
         written.map_err(|error| self.lost(&error))
+    }
+
+    /// Whether the server has said something that was not read yet, or is gone.
+    pub(super) fn has_word(&self) -> bool {
+        tcp::wait_readable(&self.socket, Duration::ZERO).unwrap_or(true)
     }
 
     /// The shortest so far, in seconds; 0 where the kernel does not say.

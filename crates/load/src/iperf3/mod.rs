@@ -4,16 +4,14 @@
 //! what arrived and when, and of an upload what was acknowledged.
 
 mod control;
+mod server;
 mod tcp;
 mod udp;
 
-use std::net::{SocketAddr, TcpStream};
-use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_net::bulk::BulkSocket;
-use plumb_net::tcp::{TcpOptions, close_in_order, connect};
+use plumb_net::tcp::{TcpOptions, close_in_order};
 use plumb_wire::iperf3::{
     COOKIE_BYTES, Parameters, Results, State, StreamResults, cookie, stream_id,
 };
@@ -26,70 +24,12 @@ use crate::peer::Peer;
 use crate::phase_controller::Conductor;
 use crate::phase_plan::PhasePlan;
 use crate::phase_watch::Progress;
-use crate::streams::Streams;
 use control::Control;
+pub use server::Iperf3;
+use server::{ANSWER, CONTROL_SEGMENT_BYTES, Opened, PROTOCOL, TURN};
 use udp::Datagrams;
 
-/// Where public servers listen: one a port, because each of iperf3's serves one client at a time.
-const PORTS: RangeInclusive<u16> = 5201..=5210;
-
-/// How long a server has to answer, and a connection to come about: a lost SYN is sent again after 1 s and 3 s.
-const ANSWER: Duration = Duration::from_secs(5);
-
-/// How long `plumb serve` lets a client wait for its turn, and some more.
-const TURN: Duration = Duration::from_secs(35);
-
-/// Its name in messages.
-const PROTOCOL: &str = "iperf3";
-
-/// A server of iperf3.
-#[derive(Debug)]
-pub struct Iperf3 {
-    name: String,
-    address: SocketAddr,
-    /// Ports to try, one after the other, where a server is busy.
-    ports: RangeInclusive<u16>,
-}
-
 impl Iperf3 {
-    /// The server at the host of `address`, which the user calls `name`: on its port, or on the first from 5201 to 5210 that
-    /// is not busy where that is 0.
-    pub fn at(name: &str, address: SocketAddr) -> Self {
-        Self {
-            name: name.to_owned(),
-            address,
-            ports: match address.port() {
-                0 => PORTS,
-                port => port..=port,
-            },
-        }
-    }
-
-    /// With the first port that is tried.
-    pub fn address(&self) -> SocketAddr {
-        let mut address = self.address;
-        address.set_port(*self.ports.start());
-        address
-    }
-
-    /// Whether something listens on one of its ports.
-    pub fn is_there(&self) -> bool {
-        self.ports
-            .clone()
-            .any(|port| self.connect(port, &TcpOptions::default()).is_ok())
-    }
-
-    fn connect(&self, port: u16, options: &TcpOptions) -> Result<TcpStream, ClientError> {
-        let mut address = self.address;
-        address.set_port(port);
-        let connected = connect(address, ANSWER, options);
-        connected.map_err(|why| ClientError::Unreachable {
-            name: self.name.clone(),
-            port,
-            why: why.to_string(),
-        })
-    }
-
     /// Begins a test with the first server that is not busy; looks again for a while, because a server is busy for a moment
     /// after each test.
     fn begin(&self, cookie: &[u8]) -> Result<Control<'_>, ClientError> {
@@ -120,38 +60,19 @@ impl Iperf3 {
     }
 
     fn begin_at(&self, port: u16, cookie: &[u8]) -> Result<Control<'_>, ClientError> {
+        let options = TcpOptions {
+            mss_bytes: Some(CONTROL_SEGMENT_BYTES),
+            ..TcpOptions::default()
+        };
         let control = Control {
             far: self,
             port,
-            socket: self.connect(port, &TcpOptions::default())?,
+            socket: self.connect(port, &options)?,
         };
         let _ = control.socket.set_nodelay(true);
         control.write(cookie)?;
         control.expect(State::ParameterExchange, TURN)?;
         Ok(control)
-    }
-
-    fn broken(&self, why: &str) -> ClientError {
-        ClientError::Lost {
-            name: self.name.clone(),
-            why: why.to_owned(),
-        }
-    }
-
-    fn local(&self, error: &impl ToString) -> ClientError {
-        ClientError::Local {
-            name: self.name.clone(),
-            why: error.to_string(),
-        }
-    }
-
-    fn no_stream(&self, stream: u32, error: &impl ToString) -> ClientError {
-        ClientError::Stream {
-            name: self.name.clone(),
-            stream,
-            why: error.to_string(),
-            is_silence: false,
-        }
     }
 }
 
@@ -199,24 +120,12 @@ impl Wanted {
         }
     }
 
-    fn open(&self, far: &Iperf3, port: u16, cookie: &[u8]) -> Result<Opened, ClientError> {
+    fn open(&self, control: &Control<'_>, cookie: &[u8]) -> Result<Opened, ClientError> {
         match self {
-            Self::Tcp(asked) => tcp::open(far, port, asked, cookie),
-            Self::Udp(datagrams) => datagrams.open(far, port),
+            Self::Tcp(asked) => tcp::open(control.far, control.port, asked, cookie),
+            Self::Udp(datagrams) => datagrams.open(control),
         }
     }
-}
-
-/// Streams before they run.
-#[derive(Default)]
-struct Opened {
-    streams: Streams,
-    /// Each connection once more, and whether this end sends on it: closed when the results are there.
-    kept: Vec<(bool, TcpStream)>,
-    /// Sockets of datagrams once more: a server that sends to one that is closed takes that for an error.
-    held: Vec<BulkSocket>,
-    /// One of those to which no answer came.
-    unanswered: Option<u32>,
 }
 
 impl Peer for Iperf3 {
@@ -240,7 +149,7 @@ impl Peer for Iperf3 {
             kept,
             held,
             unanswered,
-        } = wanted.open(self, control.port, &cookie)?;
+        } = wanted.open(&control, &cookie)?;
         let started = control.expect(State::TestStart, ANSWER);
         started.map_err(|error| match unanswered {
             Some(stream) => self.no_stream(stream, &"no datagram came back from the server"),
@@ -263,8 +172,7 @@ impl Peer for Iperf3 {
             cancel,
         };
         let mut carried = carry(&self.name, streams, None, plan, looks, begun, wait)?;
-        let report = &carried.local.report;
-        let (ours, elapsed_s) = (counted(report, up), report.elapsed_s);
+        let ours = counted(&carried.local.report, up);
         let theirs = match &carried.watched {
             Ok(_) => control.exchange(&ours, &kept).map(Some),
             Err(_) => Ok(None),
@@ -280,8 +188,9 @@ impl Peer for Iperf3 {
                 Ok(with_theirs(outcome, theirs.as_ref(), up))
             }
             Wanted::Udp(_) => {
-                let record = theirs
-                    .map(|theirs| udp::record(&theirs, up, elapsed_s, control.round_trip_s()));
+                let local = &carried.local.report;
+                let record =
+                    theirs.map(|theirs| udp::record(&theirs, local, control.round_trip_s()));
                 let plan = Datagrams::as_sent(plan);
                 let mut outcome = conclude(&self.name, &plan, carried, record)?;
                 outcome.notes.push(ABOUT_DATAGRAMS.to_owned());

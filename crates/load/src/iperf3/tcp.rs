@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use plumb_wire::iperf3::Parameters;
 
-use super::{ANSWER, Iperf3, Opened};
+use super::server::{ANSWER, Iperf3, Opened};
 use crate::asked::Asked;
 use crate::control_client::ClientError;
 use crate::frames::write_all_by;

@@ -17,7 +17,8 @@ use plumb_wire::native::control::report::Report;
 use plumb_wire::native::control::report::udp::{UdpReceiverLog, UdpReport};
 use plumb_wire::native::spec::TOKEN_BYTES;
 
-use super::{Iperf3, Opened, PROTOCOL};
+use super::control::Control;
+use super::server::{Opened, PROTOCOL};
 use crate::asked::cannot;
 use crate::control_client::ClientError;
 use crate::phase_plan::PhasePlan;
@@ -31,6 +32,12 @@ const BEGIN_WAITS: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
 ];
+
+/// How often it is looked meanwhile whether the server goes on.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What all datagrams have together that begin a stream.
+const BEGINNING_BYTES: u64 = (BEGIN_WAITS.len() * CONNECT.len()) as u64;
 
 /// So many streams down and up, all alike.
 #[derive(Debug, Clone)]
@@ -88,13 +95,14 @@ impl Datagrams {
     }
 
     /// The sockets of all streams, those that this end sends on first, one after the other as the server takes them.
-    pub(super) fn open(&self, far: &Iperf3, port: u16) -> Result<Opened, ClientError> {
+    pub(super) fn open(&self, control: &Control<'_>) -> Result<Opened, ClientError> {
+        let far = control.far;
         let mut opened = Opened::default();
         let mut address = far.address();
-        address.set_port(port);
+        address.set_port(control.port);
         for index in 0..self.up + self.down {
             let is_sent = index < self.up;
-            let begun = self.begin(address, !is_sent);
+            let begun = self.begin(address, !is_sent, &|| control.has_word());
             let (socket, is_answered) = begun.map_err(|error| far.no_stream(index, &error))?;
             if !is_answered {
                 opened.unanswered = Some(index);
@@ -126,8 +134,13 @@ impl Datagrams {
     }
 
     /// A socket that the server has been told of, and whether it answered: it answers once, and where that is lost, it still
-    /// knows the socket.
-    fn begin(&self, address: SocketAddr, receives: bool) -> io::Result<(BulkSocket, bool)> {
+    /// knows the socket. Once it knows all of them, it goes on by itself.
+    fn begin(
+        &self,
+        address: SocketAddr,
+        receives: bool,
+        goes_on: &dyn Fn() -> bool,
+    ) -> io::Result<(BulkSocket, bool)> {
         let socket = BulkSocket::connect(address)?;
         if receives {
             prepare_to_receive(&self.flow, &socket)?;
@@ -137,7 +150,12 @@ impl Datagrams {
             socket.send(&CONNECT)?;
             let until = Instant::now() + wait;
             while let Some(left) = until.checked_duration_since(Instant::now()) {
-                if !socket.wait_readable(left)? {
+                let is_readable = socket.wait_readable(left.min(LOOK))?;
+                if goes_on() {
+                    // What is to be read may be the stream itself.
+                    return Ok((socket, false));
+                }
+                if !is_readable {
                     continue;
                 }
                 socket.receive(&mut batch)?;
@@ -187,12 +205,19 @@ pub(super) fn counted(report: &UdpReport, up: u32) -> Vec<StreamResults> {
 /// The server's record of what it received. What it sent is not in it: it goes on until it hears of the end, so that nobody
 /// knows how much of that was lost.
 /// It counts from before this end heard of the beginning: its time is longer by the round trip.
-pub(super) fn record(theirs: &Results, up: u32, elapsed_s: f64, round_trip_s: f64) -> Report {
-    let received = (0..up).filter_map(|stream| {
-        let id = i64::from(stream_id(stream));
+pub(super) fn record(theirs: &Results, ours: &Report, round_trip_s: f64) -> Report {
+    let elapsed_s = ours.elapsed_s;
+    let received = ours.udp.senders.iter().filter_map(|sent| {
+        let id = i64::from(stream_id(sent.stream));
         let one = theirs.streams.iter().find(|one| one.id == id)?;
-        let mut log = received(stream, one);
+        let mut log = received(sent.stream, one);
         log.span_s = (log.span_s - round_trip_s).max(0.0);
+        // What began the stream, said once more, counts as received.
+        let bytes = &mut log.receiver.received_bytes;
+        let most = sent.sender.sent_bytes;
+        if (most..=most.saturating_add(BEGINNING_BYTES)).contains(bytes) {
+            *bytes = most;
+        }
         Some(log)
     });
     let cpu_ratio = theirs.cpu_util_total / 100.0;
@@ -240,7 +265,31 @@ fn received(stream: u32, one: &StreamResults) -> UdpReceiverLog {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use plumb_model::results::udp::UdpSender;
+    use plumb_wire::native::control::report::udp::UdpSenderLog;
     use proptest::prelude::*;
+
+    /// What this end knows of a stream that it sent for two seconds.
+    fn ours(stream: u32) -> Report {
+        let sender = UdpSender {
+            sent: 101,
+            sent_bytes: 89_992,
+            ..UdpSender::default()
+        };
+        let log = UdpSenderLog {
+            stream,
+            sender,
+            ..UdpSenderLog::default()
+        };
+        Report {
+            elapsed_s: 2.0,
+            udp: UdpReport {
+                senders: vec![log],
+                ..UdpReport::default()
+            },
+            ..Report::default()
+        }
+    }
 
     #[test]
     fn of_what_a_server_received_it_is_known_how_much() {
@@ -258,13 +307,15 @@ mod tests {
             streams: vec![one],
             ..Results::default()
         };
-        let report = record(&theirs, 2, 2.0, 0.1);
+        let report = record(&theirs, &ours(1), 0.1);
         assert_eq!(report.cpu_s, 1.0);
         // The second stream, which is iperf3's third.
         let [log] = report.udp.receivers.try_into().unwrap();
         assert_eq!((log.stream, log.known, log.span_s), (1, 100, 1.9));
         assert_eq!((log.receiver.received, log.receiver.lost), (90, 10));
         assert_eq!(log.receiver.jitter_s.unwrap().mean, 0.001);
+        // What began the stream came twice.
+        assert_eq!(log.receiver.received_bytes, 89_992);
     }
 
     proptest! {
@@ -277,7 +328,7 @@ mod tests {
                 id: 1, bytes, jitter, errors, packets, end_time, ..StreamResults::default()
             });
             let theirs = Results { cpu_util_total: cpu, streams: streams.collect(), ..Results::default() };
-            let report = record(&theirs, 1, 1.0, 0.1);
+            let report = record(&theirs, &ours(0), 0.1);
             prop_assert!(report.cpu_s.is_finite());
             for log in report.udp.receivers {
                 prop_assert!(log.receiver.lost + log.receiver.received == log.known);
