@@ -1,5 +1,6 @@
 //! Times in which a path carried nothing at all.
 
+use plumb_model::protocol::Protocol;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Measurement;
 
@@ -62,22 +63,33 @@ impl<'a> Case<'a> {
         self.probed().map(|m| m.duration_s).sum()
     }
 
-    /// One measurement of round trips for each phase: several streams of probes see the same outage.
+    /// One measurement of round trips for each phase: several streams of probes see the same outage. All are of the
+    /// protocol that was answered first: who limits answers to another one does not take the path away.
     pub(super) fn probed(&self) -> impl Iterator<Item = &'a Measurement> + use<'a> {
+        // Single probes far apart watch no path.
+        let watching = |measurement: &&Measurement| !reading::follows_silence(measurement);
+        let measurements = self.measurements.iter().filter(watching);
+        let mut answered = measurements.clone().filter(|m| is_answered(m));
+        let protocol = answered.find_map(protocol);
         let mut last_s = f64::NEG_INFINITY;
-        self.measurements.iter().filter(move |measurement| {
-            let probes = matches!(
-                measurement.outcome,
-                Outcome::Ping(_) | Outcome::LoadedLatency(_)
-            );
-            // Single probes far apart watch no path.
-            let watches = probes && !reading::follows_silence(measurement);
+        measurements.filter(move |measurement| {
+            let of = self::protocol(measurement);
+            let watches = of.is_some() && (protocol.is_none() || of == protocol);
             let is_next = watches && measurement.at_s >= last_s;
             if is_next {
                 last_s = measurement.at_s + measurement.duration_s;
             }
             is_next
         })
+    }
+}
+
+/// What it probed the far end with; none where it is no measurement of round trips.
+fn protocol(measurement: &Measurement) -> Option<Protocol> {
+    match &measurement.outcome {
+        Outcome::Ping(ping) => Some(ping.protocol),
+        Outcome::LoadedLatency(latency) => Some(latency.protocol),
+        _ => None,
     }
 }
 
@@ -150,7 +162,6 @@ pub(super) fn carries_meanwhile(
 
 #[cfg(test)]
 mod tests {
-    use plumb_model::protocol::Protocol;
     use plumb_model::series::{Series, Unit};
 
     use super::*;
@@ -197,5 +208,11 @@ mod tests {
             lasts(&[whole(), probed(10.0, 0.0..4.0), probed(15.0, 1.0..1.1)]).len(),
             1
         );
+        // Of another protocol, answers to which may be limited.
+        let mut other = probed(10.0, 0.0..4.0);
+        if let Outcome::Ping(ping) = &mut other.outcome {
+            ping.protocol = Protocol::Icmp;
+        }
+        assert!(lasts(&[whole(), other, probed(15.0, 1.0..1.1)]).is_empty());
     }
 }

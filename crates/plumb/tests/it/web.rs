@@ -163,7 +163,7 @@ fn refusals() {
         ),
         (none, "TLS handshake failed"),
         (missing, "HTTP 404"),
-        (udp, "networkQuality has no test of anything but TCP"),
+        (udp, "networkQuality has no test with datagrams"),
     ] {
         assert!(answer.contains(expected), "{answer}");
     }
