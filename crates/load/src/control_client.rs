@@ -554,6 +554,7 @@ fn greet(
         version: VERSION,
         plumb: env!("CARGO_PKG_VERSION").to_owned(),
         waits_s: (waits_s > 0).then_some(waits_s),
+        unpacks: true,
     };
     let greet = || -> Result<(), LinkError> {
         socket.set_nodelay(true)?;

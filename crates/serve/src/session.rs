@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::QuicSide;
-use plumb_load::frames::{LinkError, read_frame_until, write_frame};
+use plumb_load::frames::{LinkError, read_frame_until, write_frame, write_packed_frame};
 use plumb_load::life::Life;
 use plumb_load::streams::{Carrier, Stream, prepare};
 use plumb_load::traffic::{Traffic, TrafficPlan};
@@ -60,9 +60,11 @@ pub(crate) fn run<'a>(
         return;
     }
     let (events, incoming) = mpsc::sync_channel(WAITING_EVENTS);
-    let waits = match &first {
-        ClientMessage::Hello { waits_s, .. } => waits_s.unwrap_or(0),
-        _ => 0,
+    let (waits, packs) = match &first {
+        ClientMessage::Hello {
+            waits_s, unpacks, ..
+        } => (waits_s.unwrap_or(0), *unpacks),
+        _ => (0, false),
     };
     let waits = Duration::from_secs(waits.into()).min(MAX_WAIT);
     let place = shared.registry.enter(peer, token, waits);
@@ -94,6 +96,7 @@ pub(crate) fn run<'a>(
             peer,
             token,
             place: &place,
+            packs,
             busy: false,
             ran: Duration::ZERO,
             started: Instant::now(),
@@ -208,6 +211,8 @@ struct Session<'a, 's> {
     peer: IpAddr,
     token: Token,
     place: &'s SessionPlace<'a>,
+    /// Whether its client unpacks messages.
+    packs: bool,
     /// What its place was told of it.
     busy: bool,
     /// For how long loads have run since it was idle.
@@ -462,7 +467,11 @@ impl Session<'_, '_> {
     }
 
     fn send(&self, message: &ServerMessage) -> Result<(), LinkError> {
-        send(self.socket, message)
+        if !self.packs {
+            return send(self.socket, message);
+        }
+        let deadline = Instant::now() + SILENCE_TIMEOUT;
+        write_packed_frame(self.socket, message, MAX_SERVER_FRAME_BYTES, deadline)
     }
 
     fn welcome(&self) -> ServerMessage {

@@ -325,6 +325,7 @@ fn another_version_is_told() {
         version: 1,
         plumb: String::new(),
         waits_s: None,
+        unpacks: false,
     });
     assert!(matches!(
         client.receive(),
@@ -339,6 +340,7 @@ fn another_version_is_told() {
         version: spec::VERSION + 1,
         plumb: String::new(),
         waits_s: None,
+        unpacks: false,
     };
     let deadline = Instant::now() + TIMEOUT;
     plumb_load::frames::write_frame(&socket, &hello, spec::MAX_CLIENT_FRAME_BYTES, deadline)

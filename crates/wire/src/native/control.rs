@@ -37,6 +37,9 @@ pub enum ClientMessage {
         /// knows [`ServerMessage::Queued`]; not at all when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waits_s: Option<u32>,
+        /// Whether the client reads packed bodies (`frame`).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unpacks: bool,
     },
     /// The answer to [`ServerMessage::Challenge`].
     Proof {
@@ -239,6 +242,7 @@ mod tests {
             version: 1,
             plumb: "0.1.0".into(),
             waits_s: None,
+            unpacks: false,
         };
         let json = serde_json::to_string(&hello).unwrap();
         assert_eq!(json, r#"{"type":"hello","version":1,"plumb":"0.1.0"}"#);

@@ -196,6 +196,7 @@ impl RawClient {
             version: spec::VERSION,
             plumb: "by hand".into(),
             waits_s,
+            unpacks: false,
         });
         match client.receive_in_turn() {
             ServerMessage::Welcome(welcome) => client.token = welcome.token,

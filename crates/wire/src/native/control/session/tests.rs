@@ -17,6 +17,7 @@ fn hello() -> ClientMessage {
         version: VERSION,
         plumb: String::new(),
         waits_s: None,
+        unpacks: false,
     }
 }
 
@@ -218,6 +219,7 @@ fn what_makes_no_sense_closes() {
             version: VERSION + 1,
             plumb: String::new(),
             waits_s: None,
+            unpacks: false,
         }],
     ] {
         let mut session = ServerSession::new(LIMITS);
