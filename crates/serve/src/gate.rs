@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use plumb_wire::native::key::Key;
+
 use crate::admission::{Queued, Turn};
 use crate::policy::StrangersLimits;
 pub(crate) use crate::registry::Standing;
@@ -23,7 +25,7 @@ pub(crate) enum Denied {
     #[error("as many clients as it may have are connected to the responder, or of this address")]
     Full,
     #[error(
-        "the responder serves addresses of the Internet only where it is run with --public, or has them in its list"
+        "the responder serves addresses of the Internet only where it is run with --public, has them in its list, or they proved on its web page to have its key"
     )]
     Policy,
 }
@@ -65,6 +67,22 @@ impl Gate {
         self.shared.answers(peer)
     }
 
+    /// The key that an address is asked for, where it is not answered without it.
+    pub(crate) fn asks_for(&self, peer: IpAddr) -> Option<Key> {
+        self.shared.asks_for(peer)
+    }
+
+    /// Takes an attempt to prove that the address has that key, after which it is answered for an hour; `None` where it comes too
+    /// soon after the one before.
+    pub(crate) fn attempt(
+        &self,
+        peer: IpAddr,
+        key: &Key,
+        proves: impl FnOnce() -> bool,
+    ) -> Option<bool> {
+        self.shared.proved.attempt(peer, key, proves)
+    }
+
     /// Who is here, and what runs.
     pub(crate) fn standing(&self) -> Standing {
         self.shared.registry.standing()
@@ -75,7 +93,18 @@ impl Gate {
     /// # Errors
     /// When the client may not come in.
     pub(crate) fn visit(&self, peer: IpAddr) -> Result<Visit, Denied> {
-        if !self.answers(peer) {
+        match self.answers(peer) {
+            true => self.knock(peer),
+            false => Err(Denied::Policy),
+        }
+    }
+
+    /// The same for one that may yet have to prove that it has the key, and is answered nothing else before.
+    ///
+    /// # Errors
+    /// When the client may not come in.
+    pub(crate) fn knock(&self, peer: IpAddr) -> Result<Visit, Denied> {
+        if !self.answers(peer) && self.asks_for(peer).is_none() {
             return Err(Denied::Policy);
         }
         let visitor = self.shared.registry.visit(peer).ok_or(Denied::Full)?;

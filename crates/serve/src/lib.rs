@@ -20,6 +20,7 @@ mod policy;
 mod ports;
 mod protocol;
 pub mod protocols;
+mod proved;
 mod registry;
 mod session;
 mod settings;
@@ -46,6 +47,7 @@ pub use policy::{Policy, PolicyCell, StrangersLimits};
 use ports::{Port, bind};
 use protocol::{Binding, Protocol};
 pub use protocol::{Entry, Listening, Transport, Wanted};
+use proved::Proved;
 use registry::Registry;
 pub use settings::{Judge, Settings, StampSettings, WebSettings};
 use shared::Shared;
@@ -192,6 +194,7 @@ impl Server {
             disk: self.config.disk.clone(),
             traces: self.config.traces,
             policy: Arc::clone(&self.config.policy),
+            proved: Proved::default(),
             stop: Arc::clone(stop),
         });
         // Whatever fails ends the rest: half a responder would be taken for a bad path.

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use plumb_load::tls::Identity;
 use plumb_wire::native::control::Limits;
+use plumb_wire::native::key::Key;
 
-use crate::policy::{Access, PolicyCell};
+use crate::policy::{Access, Policy, PolicyCell};
+use crate::proved::Proved;
 use crate::registry::Registry;
 
 /// How often a thread that waits looks whether it is to stop.
@@ -24,16 +26,31 @@ pub(crate) struct Shared {
     pub(crate) disk: Option<PathBuf>,
     pub(crate) traces: bool,
     pub(crate) policy: Arc<PolicyCell>,
+    pub(crate) proved: Proved,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Shared {
-    /// Whether datagrams of that address are answered: it needs no key, or proved in a session that lives that it has it.
+    /// Whether that address is answered: it needs no key, or proved in a session that lives, or within the last hour, that it
+    /// has it.
     pub(crate) fn answers(&self, peer: IpAddr) -> bool {
-        match self.policy.get().access(peer) {
+        let policy = self.policy.get();
+        match policy.access(peer) {
             Access::Free => true,
-            Access::WithKey => self.registry.is_here(peer),
+            Access::WithKey => self.registry.is_here(peer) || self.has_proved(peer, &policy),
             Access::Denied => false,
         }
+    }
+
+    fn has_proved(&self, peer: IpAddr, policy: &Policy) -> bool {
+        let key = policy.key.as_ref();
+        key.is_some_and(|key| self.proved.has(peer, key))
+    }
+
+    /// The key that an address is asked for, where it is not answered without it.
+    pub(crate) fn asks_for(&self, peer: IpAddr) -> Option<Key> {
+        let policy = self.policy.get();
+        let is_asked = policy.access(peer) == Access::WithKey && !self.answers(peer);
+        policy.key.clone().filter(|_| is_asked)
     }
 }

@@ -96,10 +96,19 @@ fn announce(server: &Server, key: &AccessKey) {
         AccessKey::Given(_) => {
             say("clients on the Internet need the key: plumb check THIS-HOST --key KEY")
         }
-        AccessKey::New(key) => say(format_args!(
-            "clients of private networks: plumb check THIS-HOST; clients on the Internet: plumb check THIS-HOST --key {}",
-            key.as_str()
-        )),
+        AccessKey::New(key) => {
+            let key = key.as_str();
+            say(format_args!(
+                "clients of private networks: plumb check THIS-HOST; clients on the Internet: plumb check THIS-HOST --key {key}"
+            ));
+            let mut listening = server.listening().into_iter();
+            if let Some((_, web)) = listening.find(|(entry, _)| entry.name == "web") {
+                let port = web.address.port();
+                say(format_args!(
+                    "browsers on the Internet: http://THIS-HOST:{port}/#{key}, which lets iperf3, NDT7 and irtt in as well, for an hour"
+                ));
+            }
+        }
     }
 }
 

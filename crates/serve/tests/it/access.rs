@@ -1,7 +1,7 @@
 //! Who is served: clients on the Internet with the key alone, within what they may carry in a day.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use plumb_load::{Caller, Client, ClientError, EndedEarly};
 use plumb_net::egress::Outlet;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::{Netlink, interface_index};
-use plumb_serve::{Config, Policy, PolicyCell, StrangersLimits};
-use plumb_wire::native::control::ErrorCode;
-use plumb_wire::native::key::Key;
+use plumb_serve::{Config, Policy, PolicyCell, StrangersLimits, Wanted, protocols};
+use plumb_wire::native::control::{ErrorCode, Hex};
+use plumb_wire::native::key::{Key, NONCE_BYTES};
 use plumb_wire::stamp::{ErrorEstimate, Request};
 
 use crate::common::{Responder, TIMEOUT, plan, run, stamp_at};
@@ -151,5 +151,97 @@ fn strangers_carry_no_more_than_they_may_in_a_day() {
         let mut neighbour = responder.client();
         let unlimited = run(&mut neighbour, &plan(1, 0, 300)).unwrap();
         assert_eq!(unlimited.ended_early, None);
+    });
+}
+
+/// The status and the body of what the web server answers the stranger; nothing where it answers nothing.
+fn asked(responder: &Responder, method: &str, path: &str, body: &str) -> Option<(String, String)> {
+    let mut socket = TcpStream::connect((STRANGER, responder.port_of("web")?)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: box\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    // One that is not served is gone.
+    let _ = socket.write_all(request.as_bytes());
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.to_owned(), body.to_owned()))
+}
+
+/// What a page posts that has that key and asked for a challenge.
+fn answer(responder: &Responder, key: &Key) -> String {
+    let (status, json) = asked(responder, "GET", "/__key", "").unwrap();
+    assert_eq!(status, "200", "{json}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let challenge = serde_json::from_value(json["challenge"].clone()).unwrap();
+    let nonce = Hex([5; NONCE_BYTES]);
+    let code = key.prove(challenge, nonce);
+    serde_json::json!({ "challenge": challenge, "nonce": nonce, "code": code }).to_string()
+}
+
+#[test]
+fn a_stranger_with_a_browser_proves_that_he_has_the_key() {
+    as_stranger("webkey", || {
+        let web = Wanted {
+            entry: protocols::named("web").unwrap(),
+            port: 0,
+            is_required: true,
+        };
+        let right = key("the right one");
+        let policy = Arc::new(PolicyCell::new(Policy {
+            key: Some(right.clone()),
+            ..Policy::default()
+        }));
+        let responder = Responder::with(Config {
+            policy: Arc::clone(&policy),
+            protocols: vec![stamp_at(0, true), web],
+            ..Config::default()
+        });
+        let status = |path| asked(&responder, "GET", path, "").map(|(status, _)| status);
+        let (first, page) = asked(&responder, "GET", "/", "").unwrap();
+        assert_eq!(first, "403");
+        assert!(page.contains("/key.js"), "{page}");
+        assert_eq!(status("/key.js").unwrap(), "200");
+        for path in [
+            "/__down?bytes=10",
+            "/page.js",
+            "/status",
+            "/metrics",
+            "/.well-known/nq",
+        ] {
+            assert_eq!(status(path).unwrap(), "403", "{path}");
+        }
+        let post = |body: &str| asked(&responder, "POST", "/__key", body).unwrap().0;
+        assert_eq!(post("{}"), "400");
+        assert_eq!(post(&"[".repeat(400)), "400");
+        assert_eq!(post(&answer(&responder, &key("the wrong one"))), "403");
+        let proof = answer(&responder, &right);
+        assert_eq!(post(&proof), "429", "one attempt a second");
+        std::thread::sleep(Duration::from_millis(1100));
+        assert!(!is_reflected(&responder));
+        assert_eq!(post(&proof), "200");
+        // Protocols that have no key serve it as well.
+        assert!(is_reflected(&responder));
+        assert_eq!(status("/__down?bytes=10").unwrap(), "200");
+        assert!(
+            asked(&responder, "GET", "/", "")
+                .unwrap()
+                .1
+                .contains("/page.js")
+        );
+        policy.set(Policy {
+            key: Some(key("another one")),
+            ..Policy::default()
+        });
+        assert_eq!(
+            status("/__down?bytes=10").unwrap(),
+            "403",
+            "the key is another"
+        );
+        policy.set(Policy::default());
+        assert_eq!(status("/"), None, "nothing lets it in");
     });
 }

@@ -1,10 +1,12 @@
 //! The page of `plumb serve` in real browsers, at the end of a line whose faults are known.
 
 use std::fs;
+use std::process::Command;
 
 use plumb_model::run::Run;
 use serde_json::Value;
 
+use crate::common::PLUMB;
 use crate::common::network::Network;
 
 const DRIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/slow/browser.py");
@@ -67,4 +69,38 @@ fn chromium_names_the_queue_over_https() {
 #[ignore = "slow"]
 fn firefox_names_the_queue() {
     names_the_queue("firefox", "'http://server:4043/#start'");
+}
+
+/// In a network where this host has an address of the Internet: what Chromium shows without the key, with another and with the
+/// right one, and whether iperf3 is served before and after.
+const PROVES: &str = r##"
+ip link set lo up; ip address add 9.9.9.9/32 dev lo
+"$PLUMB" serve --quiet --key 'the right one' & serve=$!
+until (exec 3<> /dev/tcp/9.9.9.9/4043) 2> /dev/null; do sleep 0.1; done
+shown() {
+    chromium --headless --no-sandbox --disable-gpu --user-data-dir="$(mktemp -d -p "$HOME")" --virtual-time-budget=6000 \
+        --dump-dom "http://9.9.9.9:4043/$1" 2> /dev/null | grep -oE '<h1>[^<]*|role="status">[^<]*'
+}
+served() { iperf3 -c 9.9.9.9 -n 100K > /dev/null 2>&1 && echo served || echo refused; }
+shown ''; served
+shown '#the%20wrong%20one'; sleep 1.1
+shown '#the%20right%20one'; served
+kill $serve
+"##;
+
+#[test]
+#[ignore = "slow"]
+fn chromium_proves_that_it_has_the_key() {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new("unshare")
+        .args(["--net", "bash", "-c", PROVES])
+        .env("PLUMB", PLUMB)
+        .env("HOME", home.path())
+        .output()
+        .unwrap();
+    let asks = "<h1>This server asks for its key\nrole=\"status\">";
+    let expected = format!(
+        "{asks}\nrefused\n{asks}it is another key\n<h1>Test this line\nrole=\"status\">\nserved\n"
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }

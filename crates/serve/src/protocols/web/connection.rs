@@ -49,7 +49,7 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
         return;
     };
     drop(place);
-    let Ok(_visit) = site.gate.visit(ip) else {
+    let Ok(_visit) = site.gate.knock(ip) else {
         return;
     };
     // Small answers are not kept back behind large ones.

@@ -74,7 +74,7 @@ impl Protocol for Web {
             identity,
             judge,
         } = *self;
-        let site = Site::new(gate.clone(), judge);
+        let site = Site::new(gate.clone(), judge)?;
         scope(|scope| {
             for (_, listener) in listeners {
                 let (site, identity) = (Arc::clone(&site), identity.clone());

@@ -1,6 +1,7 @@
 //! What is answered to which request.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,6 +12,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use plumb_load::payload;
 use plumb_load::web::visited::{Body, Visited};
 use plumb_model::direction::OneDirection;
+use plumb_wire::native::key::Key;
+use plumb_wire::web::key::{self, Challenger};
 use plumb_wire::web::{self, ndt7, nq, visit};
 
 use super::activity::Activity;
@@ -43,6 +46,8 @@ pub(super) struct Site {
     pub(super) payload: Bytes,
     visits: Visits,
     judge: Option<Judge>,
+    challenger: Challenger,
+    begun: Instant,
 }
 
 /// What a connection becomes after its request.
@@ -68,15 +73,21 @@ pub(super) struct Client {
 type Answered = Response<Answer>;
 
 impl Site {
-    pub(super) fn new(gate: Gate, judge: Option<Judge>) -> Arc<Self> {
-        Arc::new(Self {
+    /// # Errors
+    /// When the system has no random numbers.
+    pub(super) fn new(gate: Gate, judge: Option<Judge>) -> io::Result<Arc<Self>> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret)?;
+        Ok(Arc::new(Self {
             gate,
             loads: Loads::default(),
             counters: Arc::default(),
             payload: Bytes::from_owner(payload(PAYLOAD_BYTES)),
             visits: Visits::default(),
             judge,
-        })
+            challenger: Challenger::new(&secret),
+            begun: Instant::now(),
+        }))
     }
 
     /// When a body that begins now ends at the latest.
@@ -97,10 +108,8 @@ impl Site {
     }
 
     async fn route(&self, client: &Client, request: Request<Incoming>) -> Answered {
-        if !self.gate.answers(client.peer) {
-            self.counters.refusal();
-            let why = crate::gate::Denied::Policy.to_string();
-            return document(StatusCode::FORBIDDEN, TEXT, why + "\n");
+        if let Some(key) = self.gate.asks_for(client.peer) {
+            return self.ask(client, request, &key).await;
         }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         match (request.uri().path(), reads) {
@@ -123,14 +132,7 @@ impl Site {
             }
             (ndt7::DOWNLOAD, true) => self.websocket(client, &request, ndt7::Test::Download),
             (ndt7::UPLOAD, true) => self.websocket(client, &request, ndt7::Test::Upload),
-            (path, true) if let Some(file) = page::file(path) => {
-                let mut answer = document(StatusCode::OK, file.kind, file.text);
-                for (name, value) in page::FIELDS {
-                    let value = HeaderValue::from_static(value);
-                    answer.headers_mut().insert(name, value);
-                }
-                answer
-            }
+            (path, true) if let Some(file) = page::file(path) => page(StatusCode::OK, file),
             ("/" | "/status" | "/metrics" | nq::PATH | web::DOWN | web::UP | visit::CHECK, _) => {
                 document(
                     StatusCode::METHOD_NOT_ALLOWED,
@@ -143,6 +145,52 @@ impl Site {
                 TEXT,
                 "there is nothing at this path\n",
             ),
+        }
+    }
+
+    /// What is answered to those who have to prove first that they have the key.
+    async fn ask(&self, client: &Client, request: Request<Incoming>, key: &Key) -> Answered {
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        let now_s = self.begun.elapsed().as_secs();
+        match (request.uri().path(), reads) {
+            (key::PATH, true) => {
+                let challenge = self.challenger.challenge(client.peer, now_s);
+                let json = serde_json::json!({ "challenge": challenge }).to_string();
+                document(StatusCode::OK, "application/json", json)
+            }
+            (key::PATH, false) if *request.method() == Method::POST => {
+                let text = take_whole(request.into_body(), self.until(), key::MOST_BYTES).await;
+                let Some(answer) = text.and_then(|text| key::parse(&text)) else {
+                    return document(StatusCode::BAD_REQUEST, TEXT, "that is no answer\n");
+                };
+                let key::Answer {
+                    challenge,
+                    nonce,
+                    code,
+                } = answer;
+                let proves = || {
+                    let is_ours = self.challenger.made(client.peer, challenge, now_s);
+                    is_ours && key.proves(challenge, nonce, code)
+                };
+                let (status, why) = match self.gate.attempt(client.peer, key, proves) {
+                    Some(true) => {
+                        return document(StatusCode::OK, TEXT, "you are served for an hour\n");
+                    }
+                    Some(false) => (StatusCode::FORBIDDEN, "it is another key\n"),
+                    None => (StatusCode::TOO_MANY_REQUESTS, "one attempt a second\n"),
+                };
+                self.counters.refusal();
+                document(status, TEXT, why)
+            }
+            ("/", true) => page(StatusCode::FORBIDDEN, &page::KEY),
+            (path @ ("/key.js" | "/page.css"), true) if let Some(file) = page::file(path) => {
+                page(StatusCode::OK, file)
+            }
+            _ => {
+                self.counters.refusal();
+                let why = crate::gate::Denied::Policy.to_string();
+                document(StatusCode::FORBIDDEN, TEXT, why + "\n")
+            }
         }
     }
 
@@ -313,6 +361,16 @@ fn agree(
     }
     answer.extensions_mut().insert(becomes);
     Ok(answer)
+}
+
+/// A file of the page.
+fn page(status: StatusCode, file: &page::PageFile) -> Answered {
+    let mut answer = document(status, file.kind, file.text);
+    for (name, value) in page::FIELDS {
+        let value = HeaderValue::from_static(value);
+        answer.headers_mut().insert(name, value);
+    }
+    answer
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";

@@ -12,7 +12,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 /// Every file, by the path at which it is served.
-const FILES: [PageFile; 4] = [
+const FILES: [PageFile; 5] = [
     PageFile {
         path: "/",
         kind: HTML,
@@ -29,11 +29,23 @@ const FILES: [PageFile; 4] = [
         text: include_str!("echoes.js"),
     },
     PageFile {
+        path: "/key.js",
+        kind: SCRIPT,
+        text: include_str!("key.js"),
+    },
+    PageFile {
         path: "/page.css",
         kind: STYLE,
         text: include_str!("page.css"),
     },
 ];
+
+/// What is served at `/` to those who have to prove first that they have the key.
+pub(super) const KEY: PageFile = PageFile {
+    path: "/",
+    kind: HTML,
+    text: include_str!("key.html"),
+};
 
 /// What the page may load and reach: itself alone. Isolation from other origins is what lets its clock be fine
 /// (W3C High Resolution Time, section 7.2).
