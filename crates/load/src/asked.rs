@@ -61,7 +61,7 @@ impl Asked {
                     ..tcp.clone()
                 },
             }),
-            Flow::Udp(_) => Err(cannot("test with datagrams")),
+            other if other.udp().is_some() => Err(cannot("test with datagrams")),
             _ => Err(cannot("test of this kind with plumb as its client")),
         });
         let first = flows.next().unwrap_or(Err(cannot("test without a load")))?;

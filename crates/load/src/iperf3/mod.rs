@@ -141,9 +141,17 @@ impl Peer for Iperf3 {
         let mut random = [0; COOKIE_BYTES - 1];
         getrandom::fill(&mut random).map_err(|error| self.local(&error))?;
         let cookie = cookie(random);
-        let control = self.begin(&cookie)?;
-        control.write_json(&wanted.parameters(plan.duration))?;
-        control.expect(State::CreateStreams, TURN)?;
+        let agree = || {
+            let control = self.begin(&cookie)?;
+            control.write_json(&wanted.parameters(plan.duration))?;
+            control.expect(State::CreateStreams, TURN)?;
+            Ok(control)
+        };
+        // The path may carry nothing for a moment, and nothing was measured yet.
+        let control = match agree() {
+            Err(ClientError::Lost { .. }) => agree()?,
+            agreed => agreed?,
+        };
         let Opened {
             streams,
             kept,

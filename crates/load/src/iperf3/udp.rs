@@ -33,6 +33,10 @@ const BEGIN_WAITS: [Duration; 3] = [
     Duration::from_secs(2),
 ];
 
+/// How often a server is to look whether datagrams are due, in microseconds: at its own 1000, those of 100 Mbit/s leave nine at a
+/// time, which a short queue drops.
+const PACING_US: u64 = 50;
+
 /// How often it is looked meanwhile whether the server goes on.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -90,6 +94,7 @@ impl Datagrams {
             window: flow.receive_buffer_bytes.unwrap_or(0).into(),
             tos: u64::from(flow.dscp.unwrap_or(0)) << 2,
             udp_counters_64bit: true,
+            pacing_timer: PACING_US,
             ..Parameters::default()
         }
     }

@@ -110,6 +110,7 @@ fn outcome(
         receiver: receiver.map(|log| whole(log, sender.map(|log| &log.sender))),
         one_way_delay: None,
         standing_s: None,
+        probe_wait_s: None,
         cpu: ends.cpu,
         error,
     };

@@ -45,6 +45,9 @@ pub struct Parameters {
     /// Datagrams that leave at once.
     #[serde(deserialize_with = "number", skip_serializing_if = "is_zero")]
     pub burst: u64,
+    /// How often a sender looks whether datagrams are due, in microseconds; 0 for the server's own 1000.
+    #[serde(deserialize_with = "number", skip_serializing_if = "is_zero")]
+    pub pacing_timer: u64,
     /// Socket buffers, in bytes.
     #[serde(deserialize_with = "number", skip_serializing_if = "is_zero")]
     pub window: u64,

@@ -24,9 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What a test is taken for before its parameters are known: iperf3's default of ten seconds on one stream.
 const USUAL: Duration = Duration::from_secs(10);
 
-/// How long the parameters have to come, which real clients send at once: meanwhile nobody else has the turn. More than the round
-/// trip by two satellites.
-const PARAMETERS: Duration = Duration::from_secs(2);
+/// How long the parameters have to come, which real clients send at once: meanwhile nobody else has the turn. Lost packets are
+/// sent again after 0.2, 0.6, 1.4 and 3 s.
+const PARAMETERS: Duration = Duration::from_secs(5);
 
 /// How long all streams have to be opened.
 const OPENING: Duration = Duration::from_secs(10);
