@@ -14,7 +14,7 @@ use crate::Case;
 use crate::entry::is_about;
 use crate::evidence::{Carried, Streamed, fact};
 use crate::loss::LOSS_WARNING;
-use crate::signs::{Kind, Sign, doing, is_held_by_losses, percent, queue_stands};
+use crate::signs::{Kind, Sign, doing, is_held_by_losses, percent, queue_stands, waits};
 
 /// Both experiments, and a sender's own record.
 const CONFIDENCE: f64 = 0.95;
@@ -87,7 +87,8 @@ fn drops(
     above: Streamed<'_>,
     lost_below: f64,
 ) -> Option<Drops> {
-    if !above.has_delays() {
+    // Where only probes say what packets wait, a queue for each flow keeps them apart; TCP waits in it.
+    if !above.has_delays() || !above.has_own_delays() && waits(carried) {
         return None;
     }
     let again = carried.segments()?.ratio();

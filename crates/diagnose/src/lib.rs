@@ -75,11 +75,9 @@ fn rank(finding: &Finding) -> u8 {
     }
 }
 
-/// How far the first piece of evidence lies beyond its threshold.
+/// How many times its threshold the first piece of evidence is, or the threshold that, where less is worse.
 fn excess(finding: &Finding) -> f64 {
-    finding
-        .evidence
-        .first()
-        .and_then(|e| Some(e.value.number()? / e.threshold.number()?))
-        .unwrap_or(0.0)
+    let first = finding.evidence.first();
+    let times = first.and_then(|e| Some(e.value.number()? / e.threshold.number()?));
+    times.map_or(0.0, |times| times.max(times.recip()))
 }

@@ -74,8 +74,6 @@ pub(crate) const CAUSE: Entry = Entry {
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {
     let directions = [Direction::Up, Direction::Down].into_iter();
-    // What a limit of datagrams takes is not lost by chance.
-    let directions = directions.filter(|direction| !case.has_ceiling(*direction));
     let paced = directions.filter_map(|direction| {
         let stream = *case.with_room(direction).first()?;
         let all = case.counted_with_room(direction);
@@ -238,6 +236,10 @@ fn below_the_rate(
 fn on_route(route: Route<'_>) -> Option<Finding> {
     let path = route.result;
     let loss = path.loss.as_ref()?;
+    // One lost of three says nothing.
+    if !shows_loss(loss.sent_beyond, loss.lost_beyond) {
+        return None;
+    }
     // Few probes leave the share wide open.
     let severity = if loss.at_least_ratio >= LOSS_CRITICAL {
         Severity::Critical
@@ -388,31 +390,36 @@ mod tests {
         examine(&Case::of(&run)).len()
     }
 
-    /// How many are found where of datagrams below TCP's rate and above it those shares are lost.
-    fn of_both(below: f64, above: f64) -> usize {
+    /// How many are found where datagrams at so many times TCP's rate lose such shares.
+    fn of_rates<const N: usize>(rates: [(Experiment, f64, f64); N]) -> usize {
         let mut run = Run::from_json(include_str!("../../fixtures/policer.json")).unwrap();
         let pps = carried_up(&run) / (1400.0 * 8.0);
-        for (experiment, times, lost) in [
-            (Experiment::Overload, 1.4, above),
-            (Experiment::Paced, 0.8, below),
-        ] {
+        for (experiment, times, lost) in rates {
             let datagrams = stream(experiment, times * pps, 1400);
-            made(
-                &mut run,
-                datagrams,
-                (2.0 * times * pps) as u64,
-                lost,
-                0.0001,
-            );
+            let sent = (2.0 * times * pps) as u64;
+            made(&mut run, datagrams, sent, lost, 0.0001);
         }
         examine(&Case::of(&run)).len()
     }
 
     #[test]
     fn what_is_cut_to_one_rate_is_not_lost_by_chance() {
+        use Experiment::{Overload, Paced};
         // 0.45 of TCP's rate arrives of both.
-        assert_eq!(of_both(0.4375, 0.679), 0);
-        assert_eq!(of_both(0.45, 0.45), 1);
+        let ceiling = [(Overload, 1.4, 0.679), (Paced, 0.8, 0.4375)];
+        assert_eq!(of_rates(ceiling), 0);
+        assert_eq!(of_rates([(Overload, 1.4, 0.45), (Paced, 0.8, 0.45)]), 1);
+        // The line's rate fell to 0.4 meanwhile.
+        assert_eq!(of_rates([(Overload, 1.4, 0.72), (Paced, 0.8, 0.47)]), 0);
+    }
+
+    #[test]
+    fn what_a_short_queue_loses_of_faster_datagrams_is_not_lost_by_chance() {
+        use Experiment::{Overload, Paced};
+        let line = (Overload, 22.4, 0.6);
+        let of_fast = |lost| (Overload, 5.6, lost);
+        assert_eq!(of_rates([(Paced, 0.8, 0.0), of_fast(0.02), line]), 0);
+        assert_eq!(of_rates([(Paced, 0.8, 0.02), of_fast(0.02), line]), 1);
     }
 
     #[test]

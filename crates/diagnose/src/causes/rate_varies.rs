@@ -12,7 +12,7 @@ use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Carried, LEAST_TIMES, fact_of_series};
 
-use crate::signs::{Kind, STEADY_RATIO, queue_stands, waits_there};
+use crate::signs::{Kind, STEADY_RATIO, queue_stands, waits, waits_there};
 
 /// Both levels are seen for seconds, with a clear gap between; others' traffic looks the same.
 const CONFIDENCE: f64 = 0.8;
@@ -45,8 +45,12 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     // Loss makes rates vary too; a line that is full has a queue, or showed two rates to datagrams as well.
     let queued = queue_stands(carried) && waits_there(case, direction);
     let contradicted = case.contradicting_streams(direction).is_some();
-    let full = carried.shows_rate() && (queued || contradicted) && !case.is_used_by_others();
-    let (low_bps, high_bps) = match carried.levels() {
+    let levels = carried.levels();
+    // Losses make no two steady rates; the queue of a line that has them may be short while it is fast.
+    let waits = levels.is_some() && waits(carried) && waits_there(case, direction);
+    let full = queued || contradicted || waits;
+    let full = carried.shows_rate() && full && !case.is_used_by_others();
+    let (low_bps, high_bps) = match levels {
         Some(levels) if levels.falls_once_after.is_some() => return None,
         Some(levels) => (levels.low_bps, levels.high_bps),
         // TCP need not follow a line at once for datagrams to show that its rate is not one.

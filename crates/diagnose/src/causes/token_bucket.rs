@@ -8,8 +8,8 @@ use plumb_model::units::{capital, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{Lines, fact, fact_of_series, of_lines};
-use crate::signs::{COSTLY_RATIO, Kind, Sign, queue_stands, waits_there};
+use crate::evidence::{LEAST_TIMES, Lines, fact, fact_of_series, of_lines};
+use crate::signs::{COSTLY_RATIO, Kind, Sign, needed_ratio, queue_stands, waits, waits_there};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
@@ -40,10 +40,9 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
     is_about(finding, sign)
         && match sign.kind {
             Kind::Unsteady | Kind::Shortfall => true,
-            Kind::Retransmissions => {
+            Kind::Retransmissions | Kind::ProbesLost => {
                 let later = finding.evidence.get(1);
-                let later = later.and_then(|evidence| evidence.value.number());
-                later.is_some_and(|later| later < COSTLY_RATIO)
+                later.is_some_and(|later| later.value.number() < later.threshold.number())
             }
             _ => false,
         }
@@ -59,15 +58,21 @@ const BOOST_CONFIDENCE: f64 = 0.7;
 fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     let long_enough = carried.shows_rate();
-    // Loss makes rates fall too; behind a bucket a queue stands, or it showed two rates to datagrams as well.
+    let levels = carried.levels()?;
+    // Loss makes rates fall too; behind a bucket a queue stands, or it showed two rates to datagrams as well, or them that which TCP
+    // began with.
     let queued = queue_stands(carried) && waits_there(case, direction);
-    let full = long_enough
-        && (queued || case.contradicting_streams(direction).is_some())
-        && !case.is_used_by_others();
-    let levels = carried.levels().filter(|_| full)?;
+    let began_with = case.line_bps(direction);
+    let two_rates = case.contradicting_streams(direction).is_some()
+        || began_with.is_some_and(|line_bps| line_bps >= LEAST_TIMES * levels.low_bps);
+    if !long_enough || !queued && !two_rates || case.is_used_by_others() {
+        return None;
+    }
     let settled = levels.falls_once_after? + SETTLES_S;
     let again_later = carried.again_after_second(settled)?;
     let place = Place::line(direction);
+    let needed = needed_ratio(carried).filter(|_| waits(carried));
+    let needed = needed.unwrap_or_default();
     Some(Finding {
         cause: Cause::TokenBucket,
         place,
@@ -92,8 +97,8 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 carried.measurement,
                 "tcp.retransmits",
                 again_later,
-                "share of segments sent again after the fall, from two seconds on, against what costs every use of a path",
-                COSTLY_RATIO,
+                "share of segments sent again after the fall, from two seconds on, against what costs every use of a path, and what so small windows need where packets wait",
+                needed.max(COSTLY_RATIO),
             ),
         ],
         fixes: vec![Fix::advice(

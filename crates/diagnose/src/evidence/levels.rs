@@ -51,8 +51,12 @@ fn levels(rates: &[f64]) -> Option<Levels> {
             stay.pop();
         }
     }
-    // A second alone between two levels is the change.
-    stays.retain(|(_, stay)| stay.len() >= LEAST_SECONDS);
+    // A second alone between two levels is the change, and one of two may hold a part of it.
+    stays.retain(|(_, stay)| match stay.as_slice() {
+        [] | [_] => false,
+        [first, second] => (first - second).abs() <= WITHIN_RATIO * (first + second),
+        _ => true,
+    });
     let of = |level: bool| {
         let seconds = stays.iter().filter(|(high, _)| *high == level);
         Distribution::of(seconds.flat_map(|(_, stay)| stay.iter().copied()))
@@ -102,6 +106,11 @@ mod tests {
         ]
         .map(|m| m * 1e6);
         assert!(levels(&uneven).is_some());
+        let cut_off = [
+            32.7, 32.7, 25.8, 8.0, 7.5, 7.5, 10.7, 29.5, 32.7, 32.7, 15.3, 7.8,
+        ]
+        .map(|m| m * 1e6);
+        assert!(levels(&cut_off).is_some());
         let sawtooth: Vec<f64> = (0..14).map(|s| 10e6 + f64::from(s % 7) * 1.6e6).collect();
         assert_eq!(levels(&sawtooth), None);
         let steady: Vec<f64> = (0..14).map(|s| 20e6 + f64::from(s % 3) * 0.4e6).collect();

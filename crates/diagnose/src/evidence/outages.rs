@@ -32,15 +32,26 @@ impl<'a> Case<'a> {
         let answered: Vec<bool> = probed.iter().map(|m| is_answered(m)).collect();
         let first = answered.iter().position(|answered| *answered);
         let last = answered.iter().rposition(|answered| *answered);
+        // What an experiment left in a queue is no outage.
+        let experiments = self.measurements.iter();
+        let experiments = experiments.filter(|m| reading::experiment(m).is_some());
+        let experiments: Vec<f64> = experiments.map(|m| m.at_s).collect();
+        let fills_between = move |before: &Measurement, after: &Measurement| {
+            let between = before.at_s..after.at_s;
+            experiments.iter().any(|at_s| between.contains(at_s))
+        };
         let of_each = probed
+            .clone()
             .into_iter()
             .enumerate()
-            .flat_map(move |(at, probed)| {
+            .flat_map(move |(at, measurement)| {
+                let before = at.checked_sub(1).and_then(|at| probed.get(at));
+                let follows = before.is_some_and(|before| fills_between(before, measurement));
                 let around = (
-                    first.is_some_and(|first| first < at),
+                    first.is_some_and(|first| first < at) && !follows,
                     last.is_some_and(|last| last > at),
                 );
-                outages(probed, around)
+                outages(measurement, around)
             });
         of_each.filter(move |outage| {
             let time = (outage.from_s, outage.lasts_s);
@@ -162,6 +173,7 @@ pub(super) fn carries_meanwhile(
 
 #[cfg(test)]
 mod tests {
+    use plumb_model::context::Experiment;
     use plumb_model::series::{Series, Unit};
 
     use super::*;
@@ -208,6 +220,12 @@ mod tests {
             lasts(&[whole(), probed(10.0, 0.0..4.0), probed(15.0, 1.0..1.1)]).len(),
             1
         );
+        // Behind an experiment.
+        let mut filling = testing::idle(Protocol::Udp, 1, 0, 0.03);
+        filling.context.experiment = Some(Experiment::Overload);
+        filling.at_s = 9.0;
+        filling.outcome = Outcome::HostRates(Default::default());
+        assert!(lasts(&[whole(), filling, begin()]).is_empty());
         // Of another protocol, answers to which may be limited.
         let mut other = probed(10.0, 0.0..4.0);
         if let Outcome::Ping(ping) = &mut other.outcome {

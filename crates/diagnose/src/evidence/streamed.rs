@@ -1,6 +1,7 @@
 //! What became of the datagrams of an experiment.
 
 use plumb_model::context::Experiment;
+use plumb_model::distribution::Distribution;
 use plumb_model::loss::{at_least_ratio, at_most_ratio};
 use plumb_model::results::udp::{EcnCounts, UdpReceiver, UdpResult};
 use plumb_model::results::{Direction, Outcome};
@@ -37,9 +38,6 @@ const BUSY_RATIO: f64 = 0.8;
 /// than the line's rate, of which TCP leaves a tenth to its headers and reserve.
 const APART_RATIO: f64 = 0.75;
 
-/// Rates of two streams that one limit cuts differ by at most this share: what it lets pass in bursts differs a little.
-const SAME_RATIO: f64 = 0.1;
-
 /// Several flows that are offered twice what one of them reached carry so many times as much at least, where each has a
 /// limit of its own: a common one leaves them what one had.
 pub(crate) const FLOWS_TIMES: f64 = 1.5;
@@ -57,6 +55,8 @@ pub(crate) struct Streamed<'a> {
     pub(crate) measurement: &'a Measurement,
     pub(crate) result: &'a UdpResult,
     receiver: &'a UdpReceiver,
+    /// How much later than the fastest packet they came; what probes beside them waited, where its receiver does not say.
+    waits_s: Option<Distribution>,
     sent: u64,
 }
 
@@ -94,6 +94,21 @@ impl Streamed<'_> {
         (at_least_ratio(sent, lost), at_most_ratio(sent, lost))
     }
 
+    /// Whether it loses more often than another one, beyond chance: how often is what a radio and a bad line keep, whatever
+    /// the rate, and not a queue that the faster of the two fills.
+    fn loses_more_often_than(self, other: Self) -> bool {
+        let [(times, sent), (others_times, others_sent)] = [self, other].map(|stream| {
+            let pattern = &stream.receiver.losses;
+            let times = match pattern.periods {
+                // Only how many is known.
+                0 => stream.lost(),
+                periods => periods.min(stream.lost()),
+            };
+            (times, stream.sent)
+        });
+        at_least_ratio(sent, times) > at_most_ratio(others_sent, others_times)
+    }
+
     /// Packets lost one after the other, in the mean.
     pub(crate) fn burst_packets(self) -> Option<f64> {
         Some(self.receiver.losses.period_length?.mean)
@@ -120,36 +135,41 @@ impl Streamed<'_> {
         self.result.bps
     }
 
-    /// Whether its receiver says how late packets came: an iperf3 server does not.
+    /// Whether it is known how late packets came, by the receiver or by probes beside them.
     pub(crate) fn has_delays(self) -> bool {
+        self.waits_s.is_some()
+    }
+
+    /// Whether the receiver says so: an iperf3 server does not. A queue for each flow keeps probes apart from the packets.
+    pub(crate) fn has_own_delays(self) -> bool {
         self.receiver.pdv_s.is_some()
     }
 
     /// How much later than the fastest packet nearly all came, in seconds.
     pub(crate) fn queue_s(self) -> f64 {
-        self.receiver.pdv_s.map_or(0.0, |pdv| pdv.p95)
+        self.waits_s.map_or(0.0, |pdv| pdv.p95)
     }
 
     /// How much later than the fastest packet the middle one came, in seconds: what a full queue makes most packets
     /// wait, whatever holds up a few at this host.
     pub(crate) fn wait_s(self) -> f64 {
-        self.receiver.pdv_s.map_or(0.0, |pdv| pdv.p50)
+        self.waits_s.map_or(0.0, |pdv| pdv.p50)
     }
 
     /// How much later than the fastest packet a quarter came at most, in seconds.
     pub(crate) fn least_wait_s(self) -> f64 {
-        self.receiver.pdv_s.map_or(0.0, |pdv| pdv.p25)
+        self.waits_s.map_or(0.0, |pdv| pdv.p25)
     }
 
     /// How much later than the fastest packet the latest one came, in seconds.
     pub(crate) fn longest_wait_s(self) -> f64 {
-        self.receiver.pdv_s.map_or(0.0, |pdv| pdv.max)
+        self.waits_s.map_or(0.0, |pdv| pdv.max)
     }
 
     /// Whether the queue of a line that was given far too much held packets up for longer and shorter times, as one that is
     /// managed does: in a full FIFO nearly all wait for as long as the last.
     pub(crate) fn is_managed(self) -> bool {
-        let Some((pdv, packet_s)) = self.receiver.pdv_s.zip(self.packet_s()) else {
+        let Some((pdv, packet_s)) = self.waits_s.zip(self.packet_s()) else {
             return false;
         };
         self.lost_ratio() >= LIMIT_LOSS_RATIO
@@ -282,19 +302,6 @@ impl<'a> Case<'a> {
         (high_bps >= LEAST_TIMES * low_bps).then_some((low_bps, high_bps))
     }
 
-    /// Whether datagrams are cut to one rate, however many are offered: chance would take the same share of each.
-    pub(crate) fn has_ceiling(&self, direction: Direction) -> bool {
-        let below = self.streamed(Experiment::Paced, direction).next();
-        let above = self.streamed(Experiment::Overload, direction).last();
-        let Some((below, above)) = below.zip(above) else {
-            return false;
-        };
-        let rates = below.delivered_bps().zip(above.delivered_bps());
-        let is_same = rates.is_some_and(|(below, above)| (above / below - 1.0).abs() <= SAME_RATIO);
-        let offers_more = above.offered_bps() >= (1.0 + 2.0 * SAME_RATIO) * below.offered_bps();
-        below.is_cut() && above.is_cut() && is_same && offers_more
-    }
-
     /// Datagrams that were cut to far less than TCP's streams carried together, which is no limit of the line, and what
     /// they carried, in bit/s of payload.
     pub(crate) fn cut_flow(&self, direction: Direction) -> Option<(Streamed<'a>, f64)> {
@@ -325,14 +332,29 @@ impl<'a> Case<'a> {
     }
 
     /// Streams in a direction while the line had room: that at 80 % of what TCP carried first, and those that a faster one
-    /// showed to be below the line's rate.
+    /// showed to be below the line's rate and that lose no more often. A line whose rate varies had room only for what is below the
+    /// lowest that it was seen to carry.
     pub(crate) fn with_room(&self, direction: Direction) -> Vec<Streamed<'a>> {
         let above = || self.streamed(Experiment::Overload, direction);
-        let line_bps = above().filter_map(Streamed::delivered_bps);
-        let line_bps = line_bps.fold(0.0, f64::max);
+        let most = |streams: &mut dyn Iterator<Item = Streamed<'a>>, of: fn(f64, f64) -> f64| {
+            streams.filter_map(Streamed::delivered_bps).reduce(of)
+        };
+        let line_bps = most(&mut above(), f64::max).unwrap_or(0.0);
         let has_room = |stream: &Streamed<'_>| stream.offered_bps() <= ROOM_RATIO * line_bps;
         let paced = self.streamed(Experiment::Paced, direction).next();
-        paced.into_iter().chain(above().filter(has_room)).collect()
+        let paced = paced.filter(|paced| {
+            // What is lost by chance is the same share of each.
+            let loses_more = |above: &Streamed<'_>| above.loss_bounds().0 > paced.loss_bounds().1;
+            let mut cut = above().filter(|above| above.is_cut() && loses_more(above));
+            let lowest_bps = most(&mut cut, f64::min);
+            lowest_bps.is_none_or(|lowest| paced.offered_bps() <= lowest)
+        });
+        let Some(first) = paced.or_else(|| above().find(has_room)) else {
+            return Vec::new();
+        };
+        let faster = above().filter(has_room);
+        let faster = faster.filter(|stream| !stream.loses_more_often_than(first));
+        paced.into_iter().chain(faster).collect()
     }
 
     /// How many datagrams were sent while the line had room, and how many of them the path lost.
@@ -383,6 +405,7 @@ impl<'a> Case<'a> {
                 measurement,
                 result,
                 receiver,
+                waits_s: receiver.pdv_s.or(result.probe_wait_s),
                 sent,
             })
         })

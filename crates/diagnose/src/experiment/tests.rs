@@ -44,7 +44,7 @@ pub(crate) fn made(run: &mut Run, stream: Stream, sent: u64, lost_ratio: f64, qu
     let mut stream_made = measurement(Outcome::Udp(Box::new(
         serde_json::from_value(result).unwrap(),
     )));
-    stream_made.duration_s = 2.0;
+    stream_made.duration_s = sent as f64 / stream.pps;
     stream_made.id = format!("experiment{}", run.measurements.len());
     stream_made.context = Context {
         experiment: Some(stream.experiment),

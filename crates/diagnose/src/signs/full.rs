@@ -64,6 +64,13 @@ pub(crate) fn queue_stands(carried: Carried<'_>) -> bool {
     queue.is_some_and(|queue| queue.p25 >= waits_s + by_receiver_s)
 }
 
+/// Whether the middle one of the load's own packets waits for another one, or for as long as scheduling at both ends takes: a line
+/// that drops at once what exceeds it lets none wait.
+pub(crate) fn waits(carried: Carried<'_>) -> bool {
+    let waits_s = LEAST_QUEUE_S.max(carried.packet_s());
+    carried.queue_s().is_some_and(|queue| queue.p50 >= waits_s)
+}
+
 /// Whether packets wait in the direction of the load, and not only acknowledgements in the other; true where that is unknown.
 pub(crate) fn waits_there(case: &Case<'_>, direction: Direction) -> bool {
     let loaded = case.loaded(direction);
@@ -103,7 +110,10 @@ pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
     let direction = carried.result.direction;
     if let Some(line_bps) = case.line_bps(direction) {
         let mut above = case.streamed(Experiment::Overload, direction);
-        let waits = queue_stands(carried) || above.any(Streamed::is_queued);
+        // A queue for each flow makes TCP wait, and no probe.
+        let waited =
+            |above: Streamed<'_>| above.is_queued() || !above.has_own_delays() && waits(carried);
+        let waits = queue_stands(carried) || above.any(waited);
         return waits && carried.bps() >= OF_LINE_RATIO * line_bps;
     }
     let steady = carried
@@ -130,6 +140,12 @@ pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Opt
     let is_needed =
         |window: f64| window < FAST_RETRANSMIT_SEGMENTS || ratio <= times * NEEDED / window.powi(2);
     Some(is_full(case, carried) && carried.window_segments().is_some_and(is_needed))
+}
+
+/// The share of segments that streams of such windows lose at most to learn that the line is full.
+pub(crate) fn needed_ratio(carried: Carried<'_>) -> Option<f64> {
+    let window = carried.window_segments()?;
+    Some(NEEDED_TIMES * NEEDED / window.powi(2))
 }
 
 /// Whether what is sent again is enough to keep windows as small as they are: a long path needs few losses for that.

@@ -19,7 +19,8 @@ use crate::evidence::{Carried, fact, fact_of_series};
 use crate::loss::shows_loss;
 use crate::{Case, lengths};
 pub(crate) use full::{
-    FULL_RATIO, is_held_by_losses, is_line_known_full, queue_stands, waits_there,
+    FULL_RATIO, is_held_by_losses, is_line_known_full, needed_ratio, queue_stands, waits,
+    waits_there,
 };
 use full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full};
 pub(crate) use port::{full_port_bps, port_carries_bps};

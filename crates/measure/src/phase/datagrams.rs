@@ -1,6 +1,7 @@
 //! What became of the datagrams of a phase, and which of the losses were our own.
 
 use plumb_load::UdpOutcome;
+use plumb_model::distribution::Distribution;
 use plumb_model::results::Outcome;
 use plumb_model::results::udp::{OneWayDelay, UdpReceiver, UdpResult};
 use plumb_model::units::si;
@@ -13,12 +14,14 @@ use crate::profiles;
 use crate::yields::Yield;
 
 impl Phase {
-    /// Adds what became of its datagrams, with their delays where the clocks could be compared.
+    /// Adds what became of its datagrams, with their delays where the clocks could be compared; `probe_wait_s` is what probes
+    /// beside them waited.
     pub(super) fn record_udp(
         &self,
         found: &mut Yield,
         clocks: Result<Comparison, Incomparable>,
         probes: Option<OneWay>,
+        probe_wait_s: Option<Distribution>,
     ) {
         for udp in &self.outcome.udp {
             let mut result = udp.result.clone();
@@ -26,6 +29,9 @@ impl Phase {
             result.standing_s = fastest.map(|(min_ns, probes)| {
                 probes.standing_s(result.direction, self.window(), self.apart_ns, min_ns)
             });
+            let reports = |receiver: &UdpReceiver| receiver.pdv_s.is_some();
+            let reports = result.receiver.as_ref().is_some_and(reports);
+            result.probe_wait_s = probe_wait_s.filter(|_| !reports);
             match one_way_delay(udp, clocks, self.window(), self.apart_ns) {
                 Ok(delay) => result.one_way_delay = delay,
                 Err(why) => found.note(format!("One-way delay was not measured: {why}.")),
@@ -110,7 +116,6 @@ fn note_host_losses(found: &mut Yield, udp: &UdpResult, receiver: &UdpReceiver) 
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use plumb_model::distribution::Distribution;
     use plumb_model::results::{CpuUse, Direction};
     use plumb_probe::{Exchange, FarEnd};
     use std::collections::BTreeMap;
@@ -137,6 +142,7 @@ mod tests {
                 }),
                 one_way_delay: None,
                 standing_s: None,
+                probe_wait_s: None,
                 cpu: CpuUse {
                     local_ratio: Some(0.0),
                     remote_ratio: None,

@@ -153,6 +153,13 @@ impl Phase {
         found.add(measured);
     }
 
+    /// How much longer than the median of the idle path the probes beside it took, from its beginning on.
+    pub(super) fn probe_wait_s(&self, logs: &ProbeLogs, idle: &Answered) -> Option<Distribution> {
+        let mut of_main = logs.streams().filter(|log| log.protocol == idle.protocol);
+        let seen = result(of_main.next()?, self.window());
+        Some(seen.rtt_s?.above(idle.rtt_s.p50))
+    }
+
     /// Whether every direction that was loaded carried something: round trips beside no load have no
     /// grade of latency under load.
     fn carried(&self) -> bool {

@@ -129,7 +129,9 @@ impl Step for LoadPhase {
         phase.record_asked(&mut found);
         phase.record_quic(&mut found);
         phase.record_responsiveness(&mut found);
-        phase.record_udp(&mut found, clocks, logs.udp().and_then(OneWay::of));
+        let probe_wait_s = idle.and_then(|(_, main)| phase.probe_wait_s(&logs, main));
+        let one_way = logs.udp().and_then(OneWay::of);
+        phase.record_udp(&mut found, clocks, one_way, probe_wait_s);
         // Beside datagrams that heed no loss there is no latency of interest.
         let beside = phase.has_load() && self.spec.experiment.is_none();
         if let Some((window, main)) = idle.filter(|_| beside) {

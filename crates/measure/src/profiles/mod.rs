@@ -283,6 +283,7 @@ mod tests {
                 clock_drift_s: None,
             }),
             standing_s: None,
+            probe_wait_s: None,
             cpu: CpuUse::default(),
             error: None,
         }
@@ -379,6 +380,7 @@ mod tests {
         let unclocked = UdpResult {
             one_way_delay: None,
             standing_s: None,
+            probe_wait_s: None,
             ..udp(0.0, 10.0, 20.0, 0.5)
         };
         let open = fared("voice", &unclocked);

@@ -40,6 +40,10 @@ pub struct UdpResult {
     /// seconds: a queue that others keep filled. Absent where no probes ran beside, or the clocks could not be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing_s: Option<f64>,
+    /// How much longer than the median of the idle path probes beside it took for a round trip, in seconds: a queue that the packets
+    /// fill, unless it has a place for each flow. Absent where the receiver reports delays, or no probes ran beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_wait_s: Option<Distribution>,
     /// Processor use of both ends during the phase.
     pub cpu: CpuUse,
     /// Why the stream ended early. Null where it did not.
