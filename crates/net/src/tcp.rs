@@ -171,6 +171,16 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
+/// A listener that another process opened, as [`listen`] has one.
+///
+/// # Errors
+/// Where it is none.
+pub fn adopt(listener: TcpListener) -> io::Result<TcpListener> {
+    listener.set_nonblocking(true)?;
+    let _ = options::set_flag(&listener, libc::TCP_FASTOPEN, LISTEN_BACKLOG);
+    Ok(listener)
+}
+
 /// Has the kernel repeat what a connection lost at even intervals for the first six times, in place of doubling them, while
 /// little is under way (TCP_THIN_LINEAR_TIMEOUTS): for a connection of few small messages beside a load that fills the
 /// queue which they pass.

@@ -29,7 +29,7 @@ mod silent_places;
 mod speaks_first;
 mod tracing;
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +44,7 @@ pub use error::ServeError;
 use gate::Gate;
 use policy::LOADS;
 pub use policy::{Policy, PolicyCell, StrangersLimits};
-use ports::{Port, bind};
+use ports::{Inherited, Port, bind};
 use protocol::{Binding, Protocol};
 pub use protocol::{Entry, Listening, Transport, Wanted};
 use proved::Proved;
@@ -102,6 +102,8 @@ pub struct Server {
     ports: Vec<Port>,
     protocols: Vec<(&'static Entry, Box<dyn Protocol>)>,
     missing: Vec<(&'static Entry, ServeError)>,
+    /// Where listeners were inherited that nothing is served on.
+    left: Vec<SocketAddr>,
     /// How many silent connections there may be.
     silent: usize,
 }
@@ -113,7 +115,16 @@ impl Server {
     /// When one of them cannot be had, or a limit is one with which nothing could be served, or more than this
     /// process may have open.
     pub fn bind(config: Config) -> Result<Self, ServeError> {
+        Self::inherit(config, Vec::new())
+    }
+
+    /// The same where TCP listens already on some of them, as a service manager opens sockets.
+    ///
+    /// # Errors
+    /// Like [`Self::bind`].
+    pub fn inherit(config: Config, listeners: Vec<TcpListener>) -> Result<Self, ServeError> {
         check(&config)?;
+        let inherited = Inherited::of(listeners);
         let silent =
             descriptors::allow(config.max_clients, config.max_loads, config.disk.is_some())?;
         if let Some(disk) = &config.disk {
@@ -125,7 +136,7 @@ impl Server {
         let ports = config
             .listen
             .iter()
-            .map(|address| bind(*address))
+            .map(|address| bind(*address, &inherited))
             .collect::<Result<_, _>>()?;
         let listen: Vec<IpAddr> = config.listen.iter().map(SocketAddr::ip).collect();
         let (mut protocols, mut missing) = (Vec::new(), Vec::new());
@@ -134,6 +145,7 @@ impl Server {
                 listen: &listen,
                 port: wanted.port,
                 settings: &config.settings,
+                inherited: &inherited,
             };
             match (wanted.entry.bind)(&binding) {
                 Ok(bound) => protocols.push((wanted.entry, bound)),
@@ -146,6 +158,7 @@ impl Server {
             ports,
             protocols,
             missing,
+            left: inherited.left(),
             silent,
         })
     }
@@ -171,6 +184,11 @@ impl Server {
         &self.missing
     }
 
+    /// Where listeners were inherited that nothing is served on.
+    pub fn left(&self) -> &[SocketAddr] {
+        &self.left
+    }
+
     /// Serves until `stop` is set. Sessions end within a tenth of a second of that, and all that waits for a
     /// far end within half a second, or a second where a path is traced.
     ///
@@ -194,7 +212,7 @@ impl Server {
             disk: self.config.disk.clone(),
             traces: self.config.traces,
             policy: Arc::clone(&self.config.policy),
-            proved: Proved::default(),
+            proved: Proved::new(),
             stop: Arc::clone(stop),
         });
         // Whatever fails ends the rest: half a responder would be taken for a bad path.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plumb_net::{bulk, tcp};
 use plumb_wire::native::spec;
@@ -16,26 +17,67 @@ pub(crate) struct Port {
     pub(crate) echo: UdpSocket,
 }
 
+/// Listeners that whoever started this process had opened before, each until it is taken.
+#[derive(Debug, Default)]
+pub(crate) struct Inherited(Mutex<Vec<TcpListener>>);
+
+impl Inherited {
+    pub(crate) fn of(listeners: Vec<TcpListener>) -> Self {
+        Self(Mutex::new(listeners))
+    }
+
+    /// The one of that address and port.
+    fn take(&self, address: SocketAddr) -> Option<TcpListener> {
+        let mut listeners = self.lock();
+        let everywhere = |address: SocketAddr| address.ip().is_unspecified();
+        let is_it = |listener: &TcpListener| {
+            listener.local_addr().is_ok_and(|its| {
+                let same = its.ip() == address.ip() || everywhere(its) && everywhere(address);
+                its.port() == address.port() && same
+            })
+        };
+        let at = listeners.iter().position(is_it)?;
+        Some(listeners.swap_remove(at))
+    }
+
+    /// Where those listen that nobody took.
+    pub(crate) fn left(&self) -> Vec<SocketAddr> {
+        let listeners = self.lock();
+        let addresses = listeners.iter().map(TcpListener::local_addr);
+        addresses.filter_map(Result::ok).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<TcpListener>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Ports that are tried where any will do: the system chooses one that is free for TCP, and it
 /// may be taken for UDP.
 const PORT_TRIES: usize = 8;
 
-pub(crate) fn bind(address: SocketAddr) -> Result<Port, ServeError> {
+pub(crate) fn bind(address: SocketAddr, inherited: &Inherited) -> Result<Port, ServeError> {
     let tries = if address.port() == 0 { PORT_TRIES } else { 1 };
-    let mut result = bind_both(address);
+    let mut result = bind_both(address, inherited);
     for _ in 1..tries {
         if !matches!(result, Err(ServeError::InUse { .. })) {
             break;
         }
-        result = bind_both(address);
+        result = bind_both(address, inherited);
     }
     result
 }
 
 /// A socket of TCP alone.
-pub(crate) fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener), ServeError> {
+pub(crate) fn listen(
+    address: SocketAddr,
+    inherited: &Inherited,
+) -> Result<(SocketAddr, TcpListener), ServeError> {
     let listen = |address| {
-        let listener = tcp::listen(address)?;
+        let listener = match inherited.take(address) {
+            Some(listener) => tcp::adopt(listener)?,
+            None => tcp::listen(address)?,
+        };
         // What is accepted begins with it. A socket that began with the machine's default and changed
         // later keeps what that one set up: after BBR, CUBIC too is paced (Linux 6.18). A
         // kernel without it says so when a stream asks for it.
@@ -56,8 +98,8 @@ fn failed(address: SocketAddr, protocol: &'static str) -> impl Fn(io::Error) -> 
     }
 }
 
-fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
-    let (bound, listener) = listen(address)?;
+fn bind_both(address: SocketAddr, inherited: &Inherited) -> Result<Port, ServeError> {
+    let (bound, listener) = listen(address, inherited)?;
     let failed = |protocol| failed(address, protocol);
     let echo = UdpSocket::bind(bound).map_err(failed("UDP"))?;
     // With the sockets of UDP streams, and only now, so that it is seen when another has it.
@@ -90,13 +132,29 @@ mod tests {
 
     #[test]
     fn connections_never_run_the_machines_default_first() {
-        let port = bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let port = bind((Ipv4Addr::LOCALHOST, 0).into(), &Inherited::default()).unwrap();
         let _client = std::net::TcpStream::connect(port.address).unwrap();
         let (accepted, _) = tcp::accept(&port.listener, Duration::from_secs(2)).unwrap();
         assert_eq!(
             tcp::congestion_control(&accepted).unwrap(),
             spec::DEFAULT_CONGESTION_CONTROL
         );
+    }
+
+    #[test]
+    fn a_listener_that_was_open_before_is_taken_once() {
+        let before = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = before.local_addr().unwrap();
+        let inherited = Inherited::of(vec![before]);
+        let (other, _) = listen("127.0.0.1:0".parse().unwrap(), &inherited).unwrap();
+        assert_ne!(other, address);
+        assert_eq!(inherited.left(), [address]);
+        let (taken, listener) = listen(address, &inherited).unwrap();
+        assert_eq!((taken, inherited.left()), (address, Vec::new()));
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        tcp::accept(&listener, Duration::from_secs(2)).unwrap();
+        let twice = listen(address, &inherited).unwrap_err();
+        assert!(matches!(twice, ServeError::InUse { .. }), "{twice}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::error::ServeError;
 use crate::gate::Gate;
+use crate::ports::Inherited;
 use crate::settings::Settings;
 
 /// One that has its ports.
@@ -64,6 +65,7 @@ pub(crate) struct Binding<'a> {
     pub(crate) listen: &'a [IpAddr],
     pub(crate) port: u16,
     pub(crate) settings: &'a Settings,
+    pub(crate) inherited: &'a Inherited,
 }
 
 impl Binding<'_> {

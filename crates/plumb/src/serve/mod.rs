@@ -5,6 +5,7 @@ mod file;
 mod settings;
 mod visits;
 
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use listenfd::ListenFd;
 use plumb_net::process::{become_user, on_hangup};
 use plumb_serve::{PolicyCell, Server};
 
@@ -59,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         on_hangup(move || reload.run()).context("cannot wait for signals")?;
     }
     let stop = stop_flag(Ends::BySignal)?;
-    let server = Server::bind(config)?;
+    let server = Server::inherit(config, inherited()?)?;
     // What needed privileges has been bound.
     if let Some(user) = &arguments.user {
         become_user(user).with_context(|| format!("cannot become the user '{user}'"))?;
@@ -70,6 +72,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     end_in_time(Arc::clone(&stop))?;
     server.run(&stop)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The listeners that a service manager opened for this process (sd_listen_fds(3)).
+fn inherited() -> anyhow::Result<Vec<TcpListener>> {
+    let mut passed = ListenFd::from_env();
+    let listeners = (0..passed.len()).filter_map(|at| passed.take_tcp_listener(at).transpose());
+    let listeners: Result<_, _> = listeners.collect();
+    listeners.context(
+        "a socket of the service manager is no listener of TCP: take it out of the .socket unit",
+    )
 }
 
 /// Prints what is served, and how clients get it.
@@ -83,6 +95,11 @@ fn announce(server: &Server, key: &AccessKey) {
         say(format_args!(
             "{} on {}, {}: {}",
             entry.name, at.address, at.transport, entry.about
+        ));
+    }
+    for address in server.left() {
+        say(format_args!(
+            "the service manager listens on {address}, where nothing is served: see --port and --port-of"
         ));
     }
     for (entry, error) in server.missing() {

@@ -1,14 +1,14 @@
 //! `plumb serve`: its configuration, SIGHUP, and SIGTERM whatever runs.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::common::responder::Responder;
 use crate::common::slots::Weight;
-use crate::common::{refused, stderr};
+use crate::common::{PLUMB, refused, stderr};
 use plumb_load::{Client, PhasePlan};
 use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
@@ -170,4 +170,53 @@ fn it_becomes_another_user_once_its_ports_are_bound() {
         said.contains("'no-such-user'") && said.contains("no such user"),
         "{said}"
     );
+}
+
+/// Opens a listener as systemd does for a `.socket` unit, and one that nothing is served on, says their ports and becomes plumb.
+const ACTIVATES: &str = r"
+import os, socket, sys
+listeners = [socket.create_server(('127.0.0.1', 0)) for _ in range(2)]
+ports = [listener.getsockname()[1] for listener in listeners]
+print(*ports, flush=True)
+copies = [os.dup(listener.fileno()) for listener in listeners]
+for fd, copy in zip((3, 4), copies):
+    os.dup2(copy, fd)
+os.set_inheritable(3, True)
+os.set_inheritable(4, True)
+os.environ.update(LISTEN_FDS='2', LISTEN_PID=str(os.getpid()))
+none = [word for name in ('stamp', 'iperf3', 'web', 'irtt') for word in ('--without', name)]
+os.execv(sys.argv[1], [sys.argv[1], 'serve', '--listen', '127.0.0.1', '--port', str(ports[0]), *none])
+";
+
+#[test]
+fn a_socket_that_the_service_manager_opened_is_served() {
+    let mut child = Command::new("/usr/bin/python3")
+        .args(["-c", ACTIVATES, PLUMB])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ports = String::new();
+    let mut printed = BufReader::new(child.stdout.take().unwrap());
+    printed.read_line(&mut ports).unwrap();
+    let ports: Vec<u16> = ports
+        .split_whitespace()
+        .map(|p| p.parse().unwrap())
+        .collect();
+    // It comes before there is a responder, as the client does that makes systemd start one.
+    let address = SocketAddr::from(([127, 0, 0, 1], ports[0]));
+    let client = Client::connect("box", address, Duration::from_secs(10));
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-s", "TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    client.unwrap_or_else(|error| panic!("{error}: {said}"));
+    let unused = format!("the service manager listens on 127.0.0.1:{}", ports[1]);
+    assert!(said.contains(&unused), "{said}");
 }

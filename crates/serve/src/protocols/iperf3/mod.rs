@@ -34,7 +34,8 @@ pub(crate) const ENTRY: Entry = Entry {
     about: "iperf3 -c THIS-HOST",
     port: PORT,
     bind: |binding| {
-        let ports = binding.addresses().map(ports::bind);
+        let ports = binding.addresses();
+        let ports = ports.map(|address| ports::bind(address, binding.inherited));
         let ports = ports.collect::<Result<_, _>>()?;
         Ok(Box::new(Iperf3 { ports }))
     },

@@ -40,7 +40,8 @@ pub(crate) const ENTRY: Entry = Entry {
             Some(given) => given.clone(),
             None => Identity::generate().map_err(ServeError::Certificate)?,
         };
-        let listeners = binding.addresses().map(listen);
+        let listeners = binding.addresses();
+        let listeners = listeners.map(|address| listen(address, binding.inherited));
         Ok(Box::new(Web {
             listeners: listeners.collect::<Result<_, _>>()?,
             identity: identity.speaking(&[b"h2", b"http/1.1"]),
