@@ -11,7 +11,7 @@ use plumb_net::egress::Outlet;
 use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::report::clip;
 use plumb_wire::native::control::{ClientMessage, ErrorCode, Hex, Refusal, ServerMessage, Welcome};
-use plumb_wire::native::key::{Key, NONCE_BYTES};
+use plumb_wire::native::key::{Key, NONCE_BYTES, Purpose};
 use plumb_wire::native::spec::{
     HEARTBEAT_INTERVAL, MAX_CLIENT_FRAME_BYTES, MAX_FIRST_FRAME_BYTES, MAX_SERVER_FRAME_BYTES,
     SILENCE_TIMEOUT, VERSION,
@@ -184,14 +184,14 @@ pub enum ClientError {
         reason: Refusal,
         message: String,
     },
-    /// The responder does not trace the way back.
+    /// The responder does not trace the reverse path.
     #[error("{name}: the responder does not trace the reverse path: {message}")]
     TraceRefused {
         name: String,
         reason: Refusal,
         message: String,
     },
-    /// The responder did not tell the way back in time.
+    /// The responder did not report the reverse path in time.
     #[error("{name}: the responder did not report the reverse path within {within:?}: try again")]
     TraceLate {
         name: String,
@@ -587,7 +587,7 @@ fn greet(
 fn proof(key: &Key, challenge: Hex<NONCE_BYTES>) -> Result<ClientMessage, LinkError> {
     let mut nonce = Hex([0; NONCE_BYTES]);
     getrandom::fill(&mut nonce.0).map_err(std::io::Error::from)?;
-    let code = key.prove(challenge, nonce);
+    let code = key.prove(Purpose::Session, challenge, nonce);
     Ok(ClientMessage::Proof { nonce, code })
 }
 

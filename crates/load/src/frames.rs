@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use plumb_wire::native::control::frame::{
-    FrameError, decode_body, encode_frame, encode_packed_frame, frame_length,
+    FrameError, decode_body, decode_packed_body, encode_frame, encode_packed_frame, frame_length,
 };
 use plumb_wire::native::spec::FRAME_HEADER_BYTES;
 use serde::Serialize;
@@ -67,7 +67,7 @@ pub fn read_frame_until<M: DeserializeOwned>(
     read_exact_until(stream, &mut header, deadline)?;
     let mut body = vec![0; frame_length(header, max)?];
     read_exact_until(stream, &mut body, deadline)?;
-    Ok(decode_body(&body)?)
+    Ok(decode_packed_body(&body, max)?)
 }
 
 /// Reads the body of a frame whose header was read before.

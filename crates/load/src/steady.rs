@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Intervals of 100 ms whose mean is held against that of as many before them: a second each,
+/// Intervals of 100 ms whose mean is compared with that of as many before them: a second each,
 /// several round trips of most paths.
 const INTERVALS: usize = 10;
 

@@ -31,7 +31,7 @@ use crate::framing::Framing;
 pub enum TlsError {
     /// The certificate has another fingerprint.
     #[error(
-        "the certificate shown is not the one that the far end told of: something on the path answers in its place"
+        "the certificate shown is not the one that the far end named: something on the path answers in its place"
     )]
     Certificate,
     /// What came is no TLS 1.3.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use plumb_load::frames::{LinkError, read_frame};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, Hex, ServerMessage};
-use plumb_wire::native::key::{Key, NONCE_BYTES};
+use plumb_wire::native::key::{Key, NONCE_BYTES, Purpose};
 use plumb_wire::native::spec::{GREETING_TIMEOUT, MAX_FIRST_FRAME_BYTES};
 
 use crate::policy::Access;
@@ -55,7 +55,7 @@ fn is_proved(socket: &TcpStream, key: &Key) -> Result<bool, LinkError> {
     send(socket, &ServerMessage::Challenge { nonce })?;
     let deadline = Instant::now() + GREETING_TIMEOUT;
     Ok(match read_frame(socket, MAX_FIRST_FRAME_BYTES, deadline)? {
-        ClientMessage::Proof { nonce: own, code } => key.proves(nonce, own, code),
+        ClientMessage::Proof { nonce: own, code } => key.proves(Purpose::Session, nonce, own, code),
         _ => false,
     })
 }

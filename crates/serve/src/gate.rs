@@ -11,6 +11,7 @@ use crate::admission::{Queued, Turn};
 use crate::policy::StrangersLimits;
 pub(crate) use crate::registry::Standing;
 use crate::registry::{GreetingPlace, Registry, Reserved, Visitor};
+pub(crate) use crate::shared::Entrance;
 use crate::shared::Shared;
 
 /// The door of a responder.
@@ -67,12 +68,12 @@ impl Gate {
         self.shared.answers(peer)
     }
 
-    /// The key that an address is asked for, where it is not answered without it.
-    pub(crate) fn asks_for(&self, peer: IpAddr) -> Option<Key> {
-        self.shared.asks_for(peer)
+    /// What an address is given now.
+    pub(crate) fn entrance(&self, peer: IpAddr) -> Entrance {
+        self.shared.entrance(peer)
     }
 
-    /// Takes an attempt to prove that the address has that key, after which it is answered for an hour; `None` where it comes too
+    /// Takes an attempt to prove that an address has that key, after which it is answered for an hour; `None` where it comes too
     /// soon after the one before.
     pub(crate) fn attempt(
         &self,
@@ -80,7 +81,14 @@ impl Gate {
         key: &Key,
         proves: impl FnOnce() -> bool,
     ) -> Option<bool> {
-        self.shared.proved.attempt(peer, key, proves)
+        let proved = &self.shared.proved;
+        proved.may_try(peer).then(|| {
+            let proves = proves();
+            if proves {
+                proved.add(peer, key.clone());
+            }
+            proves
+        })
     }
 
     /// Who is here, and what runs.
@@ -93,18 +101,7 @@ impl Gate {
     /// # Errors
     /// When the client may not come in.
     pub(crate) fn visit(&self, peer: IpAddr) -> Result<Visit, Denied> {
-        match self.answers(peer) {
-            true => self.knock(peer),
-            false => Err(Denied::Policy),
-        }
-    }
-
-    /// The same for one that may yet have to prove that it has the key, and is answered nothing else before.
-    ///
-    /// # Errors
-    /// When the client may not come in.
-    pub(crate) fn knock(&self, peer: IpAddr) -> Result<Visit, Denied> {
-        if !self.answers(peer) && self.asks_for(peer).is_none() {
+        if !self.answers(peer) {
             return Err(Denied::Policy);
         }
         let visitor = self.shared.registry.visit(peer).ok_or(Denied::Full)?;

@@ -6,66 +6,80 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use plumb_wire::native::key::Key;
-use plumb_wire::share::Share;
+use plumb_wire::share::{Bucket, Share};
 
 /// How long a proof holds: longer than any series of tests that somebody sits by.
 pub(crate) const LASTS: Duration = Duration::from_secs(3600);
 
-/// Time between two attempts of one address: eight characters are not guessed at that pace.
+/// Time between two attempts of one address.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// Addresses that are remembered at once, 100 bytes each; the oldest goes first.
+/// Attempts a second of all addresses together: eight letters take centuries then, however many addresses somebody has.
+const ATTEMPTS_PER_S: f64 = 50.0;
+
+/// Proofs that are remembered at once, some 300 bytes each; the oldest goes first.
 const MOST: usize = 4096;
 
 /// What is known of the addresses.
-#[derive(Debug, Default)]
-pub(crate) struct Proved(Mutex<HashMap<Share, Known>>);
-
 #[derive(Debug)]
+pub(crate) struct Proved {
+    begun: Instant,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
 struct Known {
-    /// When it last tried.
-    at: Instant,
-    /// The key that it had; another one may be in force by now.
-    key: Option<Key>,
+    /// Since when, and the key that was in force.
+    proofs: HashMap<Share, (Instant, Key)>,
+    /// Attempts of the last second.
+    tried: HashMap<Share, Instant>,
+    all: Bucket,
 }
 
 impl Proved {
+    /// Nothing is known yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            known: Mutex::default(),
+        }
+    }
+
     /// Whether it proved within the last hour that it has that key.
     pub(crate) fn has(&self, peer: IpAddr, key: &Key) -> bool {
         let known = self.lock();
-        let known = known.get(&Share::of(peer));
-        known.is_some_and(|known| known.key.as_ref() == Some(key))
+        let proof = known.proofs.get(&Share::of(peer));
+        proof.is_some_and(|(since, its)| since.elapsed() < LASTS && its == key)
     }
 
-    /// Takes an attempt, which `proves` or not; `None` where it comes too soon after the one before.
-    pub(crate) fn attempt(
-        &self,
-        peer: IpAddr,
-        key: &Key,
-        proves: impl FnOnce() -> bool,
-    ) -> Option<bool> {
-        let mut known = self.lock();
+    /// Whether an address may try to prove it now, which counts as an attempt.
+    pub(crate) fn may_try(&self, peer: IpAddr) -> bool {
+        let known = &mut *self.lock();
+        known.tried.retain(|_, at| at.elapsed() < BETWEEN);
         let share = Share::of(peer);
-        let now = Instant::now();
-        let last = known.get(&share);
-        if last.is_some_and(|last| now < last.at + BETWEEN) {
-            return None;
+        let now = self.begun.elapsed();
+        let may = !known.tried.contains_key(&share)
+            && known.all.draw(now, 1.0, ATTEMPTS_PER_S, ATTEMPTS_PER_S);
+        if may {
+            known.tried.insert(share, Instant::now());
         }
-        if last.is_none() && known.len() >= MOST {
-            let oldest = known.iter().min_by_key(|(_, known)| known.at);
-            let oldest = oldest.map(|(share, _)| *share);
-            oldest.and_then(|oldest| known.remove(&oldest));
-        }
-        let proves = proves();
-        let key = proves.then(|| key.clone());
-        known.insert(share, Known { at: now, key });
-        Some(proves)
+        may
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Share, Known>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, known| known.at.elapsed() < LASTS);
-        known
+    /// Remembers that an address proved that it has that key.
+    pub(crate) fn add(&self, peer: IpAddr, key: Key) {
+        let proofs = &mut self.lock().proofs;
+        proofs.retain(|_, (since, _)| since.elapsed() < LASTS);
+        if proofs.len() >= MOST {
+            let oldest = proofs.iter().min_by_key(|(_, (since, _))| *since);
+            let oldest = oldest.map(|(share, _)| *share);
+            oldest.and_then(|oldest| proofs.remove(&oldest));
+        }
+        proofs.insert(Share::of(peer), (Instant::now(), key));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -74,31 +88,44 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn address(number: u32) -> IpAddr {
+        std::net::Ipv4Addr::from_bits(0x0909_0000 + number).into()
+    }
+
+    fn key(text: &str) -> Key {
+        Key::new(text).unwrap()
+    }
+
     #[test]
-    fn a_proof_is_of_one_key_and_attempts_are_a_second_apart() {
-        let proved = Proved::default();
-        let (key, other) = (
-            Key::new("one of two").unwrap(),
-            Key::new("the other").unwrap(),
+    fn a_proof_is_of_one_address_and_one_key() {
+        let proved = Proved::new();
+        proved.add(address(1), key("one of two"));
+        assert!(proved.has(address(1), &key("one of two")));
+        assert!(!proved.has(address(1), &key("the other")), "it was changed");
+        assert!(!proved.has(address(2), &key("one of two")));
+    }
+
+    #[test]
+    fn attempts_are_a_second_apart_and_few_of_all() {
+        let proved = Proved::new();
+        proved.add(address(0), key("one of two"));
+        assert!(proved.may_try(address(0)));
+        assert!(!proved.may_try(address(0)), "too soon");
+        let tried = (1..1000).filter(|n| proved.may_try(address(*n))).count();
+        assert!((49..200).contains(&tried), "{tried}");
+        assert!(
+            proved.has(address(0), &key("one of two")),
+            "it stays proved"
         );
-        let [here, there] = ["9.9.9.9", "9.9.9.8"].map(|address| address.parse().unwrap());
-        assert_eq!(proved.attempt(here, &key, || false), Some(false));
-        assert_eq!(proved.attempt(here, &key, || true), None, "too soon");
-        assert!(!proved.has(here, &key));
-        assert_eq!(proved.attempt(there, &key, || true), Some(true));
-        assert!(proved.has(there, &key));
-        assert!(!proved.has(there, &other), "the key was changed");
-        assert!(!proved.has(here, &key));
     }
 
     #[test]
     fn many_addresses_take_bounded_room() {
-        let proved = Proved::default();
-        let key = Key::new("one of two").unwrap();
+        let proved = Proved::new();
         for number in 0..MOST as u32 + 10 {
-            let address = std::net::Ipv4Addr::from_bits(0x0909_0000 + number);
-            assert_eq!(proved.attempt(address.into(), &key, || true), Some(true));
+            proved.add(address(number), key("one of two"));
         }
-        assert_eq!(proved.lock().len(), MOST);
+        assert_eq!(proved.lock().proofs.len(), MOST);
+        assert!(!proved.has(address(0), &key("one of two")));
     }
 }

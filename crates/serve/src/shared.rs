@@ -10,7 +10,7 @@ use plumb_load::tls::Identity;
 use plumb_wire::native::control::Limits;
 use plumb_wire::native::key::Key;
 
-use crate::policy::{Access, Policy, PolicyCell};
+use crate::policy::{Access, PolicyCell};
 use crate::proved::Proved;
 use crate::registry::Registry;
 
@@ -30,27 +30,33 @@ pub(crate) struct Shared {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
+/// What an address is given.
+pub(crate) enum Entrance {
+    /// It needs no key, or proved in a session that lives, or within the last hour, that it has it.
+    Open,
+    /// It has to prove first that it has this key.
+    Locked(Key),
+    Closed,
+}
+
 impl Shared {
-    /// Whether that address is answered: it needs no key, or proved in a session that lives, or within the last hour, that it
-    /// has it.
-    pub(crate) fn answers(&self, peer: IpAddr) -> bool {
+    /// What an address is given now.
+    pub(crate) fn entrance(&self, peer: IpAddr) -> Entrance {
         let policy = self.policy.get();
-        match policy.access(peer) {
-            Access::Free => true,
-            Access::WithKey => self.registry.is_here(peer) || self.has_proved(peer, &policy),
-            Access::Denied => false,
+        match (policy.access(peer), &policy.key) {
+            (Access::Free, _) => Entrance::Open,
+            (Access::WithKey, Some(key)) => {
+                match self.registry.is_here(peer) || self.proved.has(peer, key) {
+                    true => Entrance::Open,
+                    false => Entrance::Locked(key.clone()),
+                }
+            }
+            (Access::WithKey | Access::Denied, _) => Entrance::Closed,
         }
     }
 
-    fn has_proved(&self, peer: IpAddr, policy: &Policy) -> bool {
-        let key = policy.key.as_ref();
-        key.is_some_and(|key| self.proved.has(peer, key))
-    }
-
-    /// The key that an address is asked for, where it is not answered without it.
-    pub(crate) fn asks_for(&self, peer: IpAddr) -> Option<Key> {
-        let policy = self.policy.get();
-        let is_asked = policy.access(peer) == Access::WithKey && !self.answers(peer);
-        policy.key.clone().filter(|_| is_asked)
+    /// Whether that address is answered.
+    pub(crate) fn answers(&self, peer: IpAddr) -> bool {
+        matches!(self.entrance(peer), Entrance::Open)
     }
 }

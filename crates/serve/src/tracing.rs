@@ -1,4 +1,4 @@
-//! Tracing the path towards a client, that it may see the way back: only to the address from which it
+//! Tracing the path towards a client, that it may see the reverse path: only to the address from which it
 //! speaks TCP with us, so often, and so many at once.
 
 use std::net::{SocketAddr, TcpStream};

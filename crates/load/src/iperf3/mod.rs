@@ -141,17 +141,19 @@ impl Peer for Iperf3 {
         let mut random = [0; COOKIE_BYTES - 1];
         getrandom::fill(&mut random).map_err(|error| self.local(&error))?;
         let cookie = cookie(random);
-        let agree = || {
-            let control = self.begin(&cookie)?;
+        let agree = |control: &Control<'_>| {
             control.write_json(&wanted.parameters(plan.duration))?;
-            control.expect(State::CreateStreams, TURN)?;
-            Ok(control)
+            control.expect(State::CreateStreams, TURN)
         };
+        let mut control = self.begin(&cookie)?;
         // The path may carry nothing for a moment, and nothing was measured yet.
-        let control = match agree() {
-            Err(ClientError::Lost { .. }) => agree()?,
+        match agree(&control) {
+            Err(ClientError::Lost { .. }) => {
+                control = self.begin(&cookie)?;
+                agree(&control)?;
+            }
             agreed => agreed?,
-        };
+        }
         let Opened {
             streams,
             kept,

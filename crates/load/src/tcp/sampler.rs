@@ -53,7 +53,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Takes the first sample, which must be before the first byte: all later ones are held against it.
+    /// Takes the first sample, which must be before the first byte: all later ones are compared with it.
     pub(super) fn begin(
         senders: Vec<Sending>,
         receivers: Vec<Counted>,

@@ -11,7 +11,7 @@ use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::{Netlink, interface_index};
 use plumb_serve::{Config, Policy, PolicyCell, StrangersLimits, Wanted, protocols};
 use plumb_wire::native::control::{ErrorCode, Hex};
-use plumb_wire::native::key::{Key, NONCE_BYTES};
+use plumb_wire::native::key::{Key, NONCE_BYTES, Purpose};
 use plumb_wire::stamp::{ErrorEstimate, Request};
 
 use crate::common::{Responder, TIMEOUT, plan, run, stamp_at};
@@ -178,7 +178,7 @@ fn answer(responder: &Responder, key: &Key) -> String {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let challenge = serde_json::from_value(json["challenge"].clone()).unwrap();
     let nonce = Hex([5; NONCE_BYTES]);
-    let code = key.prove(challenge, nonce);
+    let code = key.prove(Purpose::Page, challenge, nonce);
     serde_json::json!({ "challenge": challenge, "nonce": nonce, "code": code }).to_string()
 }
 
@@ -232,6 +232,24 @@ fn a_stranger_with_a_browser_proves_that_he_has_the_key() {
                 .1
                 .contains("/page.js")
         );
+        // One that is open when the policy changes is not served either.
+        let kept = TcpStream::connect((STRANGER, responder.port_of("web").unwrap())).unwrap();
+        kept.set_read_timeout(Some(TIMEOUT)).unwrap();
+        let says = |mut socket: &TcpStream| {
+            socket
+                .write_all(b"GET /metrics HTTP/1.1\r\nHost: box\r\n\r\n")
+                .unwrap();
+            let mut answer = [0; 12];
+            socket.read_exact(&mut answer).unwrap();
+            let status = String::from_utf8_lossy(&answer).into_owned();
+            // What follows is in the way of the next answer.
+            socket.set_nonblocking(true).unwrap();
+            std::thread::sleep(Duration::from_millis(200));
+            while matches!(socket.read(&mut [0; 4096]), Ok(1..)) {}
+            socket.set_nonblocking(false).unwrap();
+            status
+        };
+        assert_eq!(says(&kept), "HTTP/1.1 200");
         policy.set(Policy {
             key: Some(key("another one")),
             ..Policy::default()
@@ -241,7 +259,9 @@ fn a_stranger_with_a_browser_proves_that_he_has_the_key() {
             "403",
             "the key is another"
         );
+        assert_eq!(says(&kept), "HTTP/1.1 403");
         policy.set(Policy::default());
+        assert_eq!(says(&kept), "HTTP/1.1 403");
         assert_eq!(status("/"), None, "nothing lets it in");
     });
 }

@@ -1,4 +1,4 @@
-//! What a responder does for its client without load, over loopback: it traces the way back, and speaks first on
+//! What a responder does for its client without load, over loopback: it traces the reverse path, and speaks first on
 //! connections that were silent.
 
 use std::io::{Read, Write};

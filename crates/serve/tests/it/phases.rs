@@ -38,7 +38,7 @@ fn check(outcome: &DirectionOutcome, streams: usize, duration_s: f64) {
     );
     assert_eq!(result.cc, "cubic");
     // What is in flight is looked at ten times a second, when the loopback may have delivered all of it:
-    // scenarios/limited-receiver.toml holds it against a window.
+    // scenarios/limited-receiver.toml compares it with a window.
     assert!(result.tcp.mss_bytes > 1000, "{:?}", result.tcp);
     assert!(
         result

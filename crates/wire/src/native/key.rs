@@ -17,8 +17,23 @@ pub const CODE_BYTES: usize = 32;
 /// Shortest and longest key, in bytes: guessing at a responder's pace takes years from eight characters on, and a line of text is no longer.
 pub const KEY_BYTES: std::ops::RangeInclusive<usize> = 8..=256;
 
-/// What the code is of besides the numbers, so that it is that of nothing else.
-const PURPOSE: &[u8] = b"plumb native session 1";
+/// What a code is for: it is of that besides the numbers, so that it proves nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A session of the native protocol.
+    Session,
+    /// The web page, for all protocols that have no key.
+    Page,
+}
+
+impl Purpose {
+    fn text(self) -> &'static [u8] {
+        match self {
+            Self::Session => b"plumb native session 1",
+            Self::Page => b"plumb page 1",
+        }
+    }
+}
 
 /// A key, as people write it.
 #[derive(Clone, PartialEq, Eq)]
@@ -52,19 +67,25 @@ impl Key {
     }
 
     /// The client's answer to a challenge, with a number of its own.
-    pub fn prove(&self, challenge: Hex<NONCE_BYTES>, own: Hex<NONCE_BYTES>) -> Hex<CODE_BYTES> {
+    pub fn prove(
+        &self,
+        purpose: Purpose,
+        challenge: Hex<NONCE_BYTES>,
+        own: Hex<NONCE_BYTES>,
+    ) -> Hex<CODE_BYTES> {
         let key = keyed::key(self.0.as_bytes());
-        Hex(keyed::code(&key, &[PURPOSE, &challenge.0, &own.0]))
+        Hex(keyed::code(&key, &[purpose.text(), &challenge.0, &own.0]))
     }
 
     /// Whether that answer can only be of somebody who has the key.
     pub fn proves(
         &self,
+        purpose: Purpose,
         challenge: Hex<NONCE_BYTES>,
         own: Hex<NONCE_BYTES>,
         code: Hex<CODE_BYTES>,
     ) -> bool {
-        self.prove(challenge, own).0.ct_eq(&code.0).into()
+        self.prove(purpose, challenge, own).0.ct_eq(&code.0).into()
     }
 }
 
@@ -77,15 +98,17 @@ mod tests {
     fn only_the_key_and_the_challenge_prove() {
         let key = Key::new(" correct horse \n").unwrap();
         let (challenge, own) = (Hex([1; NONCE_BYTES]), Hex([2; NONCE_BYTES]));
-        let code = key.prove(challenge, own);
-        assert!(key.proves(challenge, own, code));
-        assert!(!key.proves(own, challenge, code));
+        let purpose = Purpose::Session;
+        let code = key.prove(purpose, challenge, own);
+        assert!(key.proves(purpose, challenge, own, code));
+        assert!(!key.proves(purpose, own, challenge, code));
+        assert!(!key.proves(Purpose::Page, challenge, own, code));
         assert!(
             !Key::new("correct hors")
                 .unwrap()
-                .proves(challenge, own, code)
+                .proves(purpose, challenge, own, code)
         );
-        assert!(!key.proves(challenge, own, Hex([0; CODE_BYTES])));
+        assert!(!key.proves(purpose, challenge, own, Hex([0; CODE_BYTES])));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! How a browser proves that its user has a responder's key, which is never on the wire: it asks [`PATH`] for a challenge, and
-//! posts an [`Answer`] to it. The code is that of the native protocol.
+//! posts an [`Answer`] to it. The code is as that of the native protocol ([`Purpose::Page`](crate::native::key::Purpose::Page)).
 
 use std::net::IpAddr;
 
@@ -85,7 +85,7 @@ impl Challenger {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::native::key::Key;
+    use crate::native::key::{Key, Purpose};
     use proptest::prelude::*;
 
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(9, 9, 9, 9));
@@ -107,14 +107,16 @@ mod tests {
     #[test]
     fn the_code_is_that_of_the_page() {
         let (challenge, nonce) = (Hex([1; NONCE_BYTES]), Hex([2; NONCE_BYTES]));
-        let code = Key::new("correct horse").unwrap().prove(challenge, nonce);
+        let code = Key::new("correct horse")
+            .unwrap()
+            .prove(Purpose::Page, challenge, nonce);
         let json = serde_json::to_string(&Answer {
             challenge,
             nonce,
             code,
         })
         .unwrap();
-        let expected = "3e36a1b9f936d90e8490d9a16b312781c480a637234b5b4fcdbac5ac96186616";
+        let expected = "ceee2f49efa1cd00ca4270196092b65b0bab747fe4a2869635c461fac1ec5bc5";
         assert!(json.contains(expected), "{json}");
         assert!(json.len() < MOST_BYTES);
         assert_eq!(parse(json.as_bytes()).unwrap().code, code);

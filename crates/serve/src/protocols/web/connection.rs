@@ -22,6 +22,7 @@ use super::activity::Activity;
 use super::body::Answer;
 use super::routes::{Becomes, Client, Site};
 use super::{echo, ndt7};
+use crate::gate::Entrance;
 use crate::shared::STOP_INTERVAL;
 
 /// After which a connection on which nothing moves is closed: a client that has vanished is gone then, and one between two
@@ -48,9 +49,17 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
     let Some((tls, is_secure)) = begin(&socket, identity) else {
         return;
     };
-    drop(place);
-    let Ok(_visit) = site.gate.knock(ip) else {
-        return;
+    // Who has to prove first that he has the key keeps the place of somebody who has not said what he is: others may have it.
+    let (_place, _visit) = match site.gate.entrance(ip) {
+        Entrance::Closed => return,
+        Entrance::Locked(_) => (Some(place), None),
+        Entrance::Open => {
+            drop(place);
+            match site.gate.visit(ip) {
+                Ok(visit) => (None, Some(visit)),
+                Err(_) => return,
+            }
+        }
     };
     // Small answers are not kept back behind large ones.
     let _ = socket.set_nodelay(true);

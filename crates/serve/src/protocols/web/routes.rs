@@ -12,7 +12,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use plumb_load::payload;
 use plumb_load::web::visited::{Body, Visited};
 use plumb_model::direction::OneDirection;
-use plumb_wire::native::key::Key;
+use plumb_wire::native::key::{Key, Purpose};
 use plumb_wire::web::key::{self, Challenger};
 use plumb_wire::web::{self, ndt7, nq, visit};
 
@@ -22,7 +22,7 @@ use super::loads::{Load, Loads, NotNow};
 use super::page;
 use super::state::Counters;
 use super::visits::Visits;
-use crate::gate::Gate;
+use crate::gate::{Denied, Entrance, Gate};
 use crate::settings::Judge;
 
 /// A body of more than this is heavy, in bytes: more than a request and its answer, and no test of a rate.
@@ -108,8 +108,10 @@ impl Site {
     }
 
     async fn route(&self, client: &Client, request: Request<Incoming>) -> Answered {
-        if let Some(key) = self.gate.asks_for(client.peer) {
-            return self.ask(client, request, &key).await;
+        match self.gate.entrance(client.peer) {
+            Entrance::Open => {}
+            Entrance::Locked(key) => return self.ask(client, request, &key).await,
+            Entrance::Closed => return self.forbid(),
         }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         match (request.uri().path(), reads) {
@@ -170,7 +172,7 @@ impl Site {
                 } = answer;
                 let proves = || {
                     let is_ours = self.challenger.made(client.peer, challenge, now_s);
-                    is_ours && key.proves(challenge, nonce, code)
+                    is_ours && key.proves(Purpose::Page, challenge, nonce, code)
                 };
                 let (status, why) = match self.gate.attempt(client.peer, key, proves) {
                     Some(true) => {
@@ -186,12 +188,17 @@ impl Site {
             (path @ ("/key.js" | "/page.css"), true) if let Some(file) = page::file(path) => {
                 page(StatusCode::OK, file)
             }
-            _ => {
-                self.counters.refusal();
-                let why = crate::gate::Denied::Policy.to_string();
-                document(StatusCode::FORBIDDEN, TEXT, why + "\n")
-            }
+            _ => self.forbid(),
         }
+    }
+
+    fn forbid(&self) -> Answered {
+        self.counters.refusal();
+        document(
+            StatusCode::FORBIDDEN,
+            TEXT,
+            Denied::Policy.to_string() + "\n",
+        )
     }
 
     fn download(&self, client: &Client, request: &Request<Incoming>) -> Answered {

@@ -24,8 +24,8 @@ use serde::de::DeserializeOwned;
 
 use super::Token;
 use crate::native::spec::{
-    DATA_MAGIC, FRAME_HEADER_BYTES, MAX_FIRST_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, MAX_SILENCE,
-    PREAMBLE_BYTES, SILENT_MAGIC, VERSION,
+    DATA_MAGIC, FRAME_HEADER_BYTES, MAX_FIRST_FRAME_BYTES, MAX_SILENCE, PREAMBLE_BYTES,
+    SILENT_MAGIC, VERSION,
 };
 
 /// Characters of an error of the JSON reader: its own words, and the beginning of the word it did not know.
@@ -117,16 +117,23 @@ pub fn frame_length(header: [u8; FRAME_HEADER_BYTES], max: usize) -> Result<usiz
 /// The message in the body of a frame.
 ///
 /// # Errors
-/// When it is no JSON or no known message, or longer than [`MAX_SERVER_FRAME_BYTES`] when it is unpacked.
+/// When it is no JSON or no known message.
 pub fn decode_body<M: DeserializeOwned>(body: &[u8]) -> Result<M, FrameError> {
-    let max = MAX_SERVER_FRAME_BYTES;
+    Ok(json::from_slice(body)?)
+}
+
+/// The same of a body that may be packed, and is of at most `max` bytes when it is not.
+///
+/// # Errors
+/// When it is no JSON or no known message, or longer than that.
+pub fn decode_packed_body<M: DeserializeOwned>(body: &[u8], max: usize) -> Result<M, FrameError> {
     let Some((&PACKED, packed)) = body.split_first() else {
-        return Ok(json::from_slice(body)?);
+        return decode_body(body);
     };
     let mut json = Vec::new();
     let unpacked = DeflateDecoder::new(packed).take(max as u64 + 1);
     match { unpacked }.read_to_end(&mut json) {
-        Ok(length) if length <= max => Ok(json::from_slice(&json)?),
+        Ok(length) if length <= max => decode_body(&json),
         _ => Err(FrameError::Packed { max }),
     }
 }
@@ -249,7 +256,7 @@ mod tests {
     use super::super::flow::{Flows, TcpFlow};
     use super::super::{ClientMessage, ErrorCode, ServerMessage, Start};
     use super::*;
-    use crate::native::spec::MAX_CLIENT_FRAME_BYTES;
+    use crate::native::spec::{MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES};
     use proptest::prelude::*;
 
     #[test]
@@ -284,7 +291,7 @@ mod tests {
             .unwrap();
         let bomb = bomb.finish().unwrap();
         assert!(bomb.len() < MAX_SERVER_FRAME_BYTES);
-        let why = decode_body::<ServerMessage>(&bomb).unwrap_err();
+        let why = decode_packed_body::<ServerMessage>(&bomb, MAX_SERVER_FRAME_BYTES).unwrap_err();
         assert!(matches!(why, FrameError::Packed { .. }), "{why}");
     }
 
@@ -309,12 +316,12 @@ mod tests {
             let length = frame_length(frame[..4].try_into().unwrap(), MAX_SERVER_FRAME_BYTES).unwrap();
             prop_assert_eq!(length, frame.len() - 4);
             prop_assert!(frame.len() <= encode_frame(&message, MAX_SERVER_FRAME_BYTES).unwrap().len());
-            prop_assert_eq!(decode_body::<ServerMessage>(&frame[4..]).unwrap(), message);
+            prop_assert_eq!(decode_packed_body::<ServerMessage>(&frame[4..], MAX_SERVER_FRAME_BYTES).unwrap(), message);
         }
 
         #[test]
         fn hostile_packed_bodies_do_no_harm(body in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = decode_body::<ServerMessage>(&[vec![PACKED], body].concat());
+            let _ = decode_packed_body::<ServerMessage>(&[vec![PACKED], body].concat(), MAX_SERVER_FRAME_BYTES);
         }
 
         #[test]

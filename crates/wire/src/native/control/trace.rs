@@ -1,4 +1,4 @@
-//! The way back: a client asks the responder to trace the path towards it.
+//! The reverse path: a client asks the responder to trace the path towards it.
 //!
 //! The request names no address. The responder traces towards the address of the control connection,
 //! which a handshake of TCP has proved, and nowhere else. What it tells is every probe and its answer, so
@@ -113,7 +113,7 @@ pub struct TraceAnswer {
 
 /// A report that cannot be true, or is no answer to what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("what it told of the way back cannot be: {0}")]
+#[error("what it reported of the path back cannot be: {0}")]
 pub struct Implausible(pub &'static str);
 
 impl TraceReport {

@@ -1,6 +1,6 @@
 // Proves to the server that its key is known here: HMAC-SHA-256 of a challenge. Browsers have it only where the page is secure.
 'use strict';
-const PURPOSE = 'plumb native session 1';
+const PURPOSE = 'plumb page 1';
 
 // Roots of primes: the constants of SHA-256 (FIPS 180-4, sections 4.2.2 and 5.3.3).
 const primes = [];
@@ -51,7 +51,9 @@ const bytes = (digits) => Uint8Array.from(digits.match(/../g), (pair) => parseIn
 const text = (words) => new TextEncoder().encode(words);
 
 async function prove(secret) {
-  const { challenge } = await (await fetch('/__key', { cache: 'no-store' })).json();
+  const asked = await fetch('/__key', { cache: 'no-store' });
+  if (asked.status === 404) return location.replace('/');   // it was proved meanwhile
+  const { challenge } = await asked.json();
   const nonce = crypto.getRandomValues(new Uint8Array(16));
   const code = hmac(text(secret.trim()), joined(text(PURPOSE), bytes(challenge), nonce));
   const answer = await fetch('/__key', { method: 'POST', body: JSON.stringify({ challenge, nonce: hex(nonce), code: hex(code) }) });
@@ -67,4 +69,6 @@ document.getElementById('form').addEventListener('submit', (event) => {
   begin(document.getElementById('key').value);
 });
 // A link may have the key behind '#', which no browser sends.
-if (location.hash.length > 1) begin(decodeURIComponent(location.hash.slice(1)));
+const linked = location.hash.slice(1);
+const decoded = () => { try { return decodeURIComponent(linked); } catch { return linked; } };
+if (linked) begin(decoded());
