@@ -60,7 +60,16 @@ pub(crate) fn examine(case: &Case<'_>, depth: Depth) -> Vec<Finding> {
         let below = case.streamed(Experiment::Paced, direction).next()?;
         let above = case.streamed(Experiment::Overload, direction).last()?;
         let (sent, lost) = case.counted_with_room(direction);
-        let drops = drops(carried, below, above, at_most_ratio(sent, lost))?;
+        let idle_rtt_s = case.idle().and_then(|idle| idle.result.rtt_s);
+        let least_rtt_s = carried.result.tcp.min_rtt_s;
+        let least_rtt_s = least_rtt_s.or(idle_rtt_s.map(|rtt| rtt.min))?;
+        let drops = drops(
+            carried,
+            below,
+            above,
+            at_most_ratio(sent, lost),
+            least_rtt_s,
+        )?;
         (drops.depth == depth).then(|| finding(carried, below, above, drops))
     };
     let directions = [Direction::Up, Direction::Down].into_iter();
@@ -74,6 +83,8 @@ pub(crate) fn explains(finding: &Finding, sign: &Sign) -> bool {
 
 struct Drops {
     depth: Depth,
+    /// Share of the segments that TCP sent again.
+    again: f64,
     /// How long all packets take for which there is a place, in seconds.
     holds_s: f64,
     /// What the line carries, in bit/s of payload.
@@ -86,23 +97,27 @@ fn drops(
     below: Streamed<'_>,
     above: Streamed<'_>,
     lost_below: f64,
+    least_rtt_s: f64,
 ) -> Option<Drops> {
     // Where only probes say what packets wait, a queue for each flow keeps them apart; TCP waits in it.
     if !above.has_delays() || !above.has_own_delays() && waits(carried) {
         return None;
     }
-    let again = carried.segments()?.ratio();
+    let recorded = carried.segments().map(|segments| segments.ratio());
+    let again = recorded.or_else(|| carried.again_as_reported())?;
     let (lost_above, _) = above.loss_bounds();
     // A bucket that TCP left empty lets less pass at first.
     let line_bps = above.delivered_bps()?.max(carried.bps());
     let wait_s = (above.wait_s() - below.wait_s()).max(0.0);
     let packet_s = above.packet_s()?;
-    let long_enough_s = LONG_ENOUGH_RATIO * carried.result.tcp.min_rtt_s?;
+    let long_enough_s = LONG_ENOUGH_RATIO * least_rtt_s;
     let is_long = wait_s >= long_enough_s || above.is_managed();
     // A managed queue lets datagrams wait before it drops enough of them.
     let is_cut = lost_above >= CUT_RATIO || is_long;
     let falls_short = carried.bps() <= FILLED_RATIO * line_bps;
-    let matters = again >= LOSS_WARNING || falls_short && is_held_by_losses(carried);
+    // Without the sender's record nobody knows whether a queue stood.
+    let matters = again >= LOSS_WARNING && (falls_short || recorded.is_some())
+        || falls_short && is_held_by_losses(carried);
     let drops = matters
         && (!queue_stands(carried) || !is_long && falls_short)
         && lost_below <= BY_CHANCE_RATIO * again
@@ -121,6 +136,7 @@ fn drops(
     let drops = drops && !others_fill_it;
     drops.then_some(Drops {
         depth,
+        again,
         // The last packet waits for all others, and then it is sent.
         holds_s: above.queue_s() - below.wait_s() + packet_s,
         line_bps,
@@ -137,11 +153,11 @@ fn finding(
     let (place, doing) = (Place::line(direction), doing(direction));
     let Drops {
         depth,
+        again,
         holds_s,
         line_bps,
     } = drops;
     let shortfall = 1.0 - carried.bps() / line_bps;
-    let again = carried.segments().map_or(0.0, |segments| segments.ratio());
     let rate = match above.has_gaps() {
         true => format!("at least {}", si(line_bps, "bit/s")),
         false => si(line_bps, "bit/s"),
@@ -201,7 +217,7 @@ fn finding(
             ),
             fact(
                 above.measurement,
-                "receiver.pdv_s.p50",
+                above.wait_field(),
                 above.wait_s(),
                 "median wait of datagrams above the fastest, against that at 80 % and half a packet",
                 below.wait_s() + QUEUE_PACKETS * above.packet_s().unwrap_or(0.0),

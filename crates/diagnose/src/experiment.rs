@@ -6,7 +6,7 @@ use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::goal::Effort;
 use plumb_model::results::Direction;
 
-use crate::evidence::{Carried, RAISES, Streamed};
+use crate::evidence::{Carried, RAISES, Streamed, USUAL_SEGMENT_BYTES};
 use crate::signs::{Kind, Sign, WINDOW_RATIO, full_port_bps, queue_stands};
 use crate::{Case, causes, lengths, weighing};
 
@@ -64,10 +64,14 @@ const UNKNOWN_BPS: f64 = 100e3;
 /// How long the queue takes to empty that an experiment filled, in seconds: what is sent into it next would wait there.
 pub fn left_in_queue_s(case: &Case<'_>, made: &Wanted) -> f64 {
     match made {
-        Wanted::Stream(stream) if stream.experiment == Experiment::Overload => case
-            .streamed(stream.experiment, stream.direction)
-            .last()
-            .map_or(0.0, Streamed::longest_wait_s),
+        Wanted::Stream(stream) if stream.experiment == Experiment::Overload => {
+            let last = case.streamed(stream.experiment, stream.direction).last();
+            last.map_or(0.0, |last| match last.has_own_delays() {
+                true => last.longest_wait_s(),
+                // What did not arrive may wait yet.
+                false => last.lost() as f64 * last.packet_s().unwrap_or(0.0),
+            })
+        }
         _ => 0.0,
     }
 }
@@ -97,9 +101,6 @@ const IN_VAIN_RATIO: f64 = 0.005;
 
 /// So many times the packets a second that TCP carried: a box that takes no more of them loses half, which no chance does.
 const SMALL_TIMES: f64 = 2.0;
-
-/// Payload of a segment with timestamps on Ethernet, where the sender reports none.
-const USUAL_SEGMENT_BYTES: u64 = 1448;
 
 /// Several flows are offered so many times together what one of them reached; each for itself stays at half of that.
 const FLOWS_TIMES: f64 = 2.0;
@@ -189,7 +190,9 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
         // Where TCP's packets wait, what it loses may be what a full line takes, and that it is full shows above its rate. Where
         // they do not wait at all, what is above its rate may pass, and shows the same as what is below it.
         let carried = case.full_load(direction);
-        let above_first = carried.is_some_and(queue_stands) && unexplained || waits_little(carried);
+        // How full a queue is that they left nobody knows where the far end does not report delays.
+        let fills = carried.is_some_and(queue_stands) && unexplained && case.far.is_some();
+        let above_first = fills || waits_little(carried);
         let stream = match above_first {
             true => above().or_else(below),
             false => below().or_else(above),
@@ -240,14 +243,16 @@ fn left(case: &Case<'_>, findings: Vec<Finding>) -> Vec<Sign> {
     causes::left(case, &known.collect::<Vec<_>>())
 }
 
-/// Whether no sign is left that experiments are asked for because of, and what ended each direction's load is known as far as
-/// datagrams can show it.
+/// Whether no sign is left that experiments are asked for because of, what ended each direction's load is known as far as
+/// datagrams can show it, and no flow of them was given less than several connections.
 pub fn is_settled(case: &Case<'_>, datagrams: bool) -> bool {
     let left = left(case, weighing::found(case));
     let asks_above =
         |d| shows_no_limit(case, d) && Line::of(case, d, datagrams).overload(case).is_some();
+    let asks_single = |d| Line::of(case, d, datagrams).single(case, false).is_some();
+    let asks_more = |d| asks_above(d) || asks_single(d);
     let mut directions = [Direction::Up, Direction::Down].into_iter();
-    directions.all(|d| !left.iter().any(|sign| asks(sign, d)) && !asks_above(d))
+    directions.all(|d| !left.iter().any(|sign| asks(sign, d)) && !asks_more(d))
 }
 
 /// Whether both directions at once carried clearly less than each alone: their acknowledgements are a few percent of what a line
@@ -442,7 +447,7 @@ impl Line {
         let last = case.streamed(Experiment::Overload, self.direction).last()?;
         let mut small = case.streamed(Experiment::SmallPackets, self.direction);
         let of_packets = small.any(Streamed::is_cut);
-        let is_unqueued = last.has_delays() && !last.is_queued();
+        let is_unqueued = last.has_own_delays() && !last.is_queued();
         let asks = last.is_cut() && is_unqueued && !last.is_busy() && !of_packets;
         let first = case.attempts(Experiment::ManyFlows, self.direction) == 0;
         let bps = last.delivered_bps().filter(|_| asks && first)?;

@@ -256,7 +256,7 @@ fn finding(
 fn below_the_rate((stream, waits_s): (Streamed<'_>, f64)) -> Evidence {
     fact(
         stream.measurement,
-        "receiver.pdv_s.p95",
+        stream.queue_field(),
         waits_s,
         "wait of datagrams at 80 % of TCP's rate: less than this proves that the queue is the load's own",
         WARNING_S,

@@ -15,7 +15,7 @@ pub fn settle(findings: &mut [Finding], results: &[TuneResult]) {
             let fixes = finding.fixes.len();
             finding.fixes.retain(|fix| !tries(result, fix));
             if finding.fixes.len() < fixes {
-                // What was undone leaves the cause as it was, to be mended by the other fixes.
+                // What was undone leaves the cause as it was, to be fixed by the other fixes.
                 if result.decision == TuneDecision::Kept || finding.fixes.is_empty() {
                     finding.severity = Severity::Info;
                 }

@@ -29,6 +29,9 @@ const SENT_AGAIN: f64 = 3.0;
 /// of its own bursts.
 const OF_SENT_AGAIN: f64 = 0.25;
 
+/// Loss that comes in bursts is so many times the mean for two seconds.
+const FAR_MORE: f64 = 10.0;
+
 /// Fewer lost datagrams than these show no smaller share than [`LOSS_WARNING`].
 const LEAST_LOST: u64 = 3;
 
@@ -78,8 +81,8 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
         let stream = *case.with_room(direction).first()?;
         let all = case.counted_with_room(direction);
         let others = case.others_wait_s(stream, direction).is_some();
-        let found =
-            below_the_rate(stream, all, matters_from(case, direction)).filter(|_| !others)?;
+        let found = below_the_rate(stream, all, matters_from(case, direction));
+        let found = found.filter(|_| !others && !passes_tcp(case, direction, all))?;
         Some((found, stream.loss_bounds().1))
     });
     let (paced, most): (Vec<Finding>, Vec<f64>) = paced.unzip();
@@ -168,6 +171,13 @@ fn while_idle(idle: Idle<'_>) -> Option<Finding> {
         )],
         kb: "loss".to_owned(),
     })
+}
+
+/// Whether far less of TCP's segments is lost in that direction than of datagrams, so that what loses those is no chance.
+fn passes_tcp(case: &Case<'_>, direction: Direction, (sent, lost): (u64, u64)) -> bool {
+    let again = case.full_load(direction).and_then(Carried::segments);
+    let again = again.map(|segments| segments.ratio().max(LOSS_WARNING));
+    again.is_some_and(|again| at_least_ratio(sent, lost) > FAR_MORE * again)
 }
 
 /// From which share on a loss matters: less does where TCP carries far less than the line, and sends as little again.
@@ -296,7 +306,7 @@ fn on_route(route: Route<'_>) -> Option<Finding> {
         ],
         fixes: vec![Fix::advice(
             Actor::Provider,
-            "Look at the line before that hop and the queue that leads into it; the loss may be on the answers' way back as well.",
+            "Look at the line before that hop and the queue that leads into it; the loss may be on the path of the answers as well.",
             "no probes lost beyond that hop",
         )],
         kb: "path".to_owned(),

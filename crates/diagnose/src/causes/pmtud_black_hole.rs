@@ -73,7 +73,7 @@ fn black_hole(sizes: Sizes<'_>) -> Option<Finding> {
         format!(
             "Let the router {place} send its ICMP errors (\"fragmentation needed\", \"packet too big\"), and let them through the firewalls on the path."
         ),
-        format!("plumb mtu finds {path_bytes} bytes by what routers tell."),
+        format!("plumb mtu finds {path_bytes} bytes by what routers report."),
     )];
     if !saved {
         fixes.push(Fix::advice(

@@ -72,7 +72,8 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     let seconds = carried.seconds_bps().filter(|_| carried.shows_rate())?;
-    let below = case.streamed(Experiment::Paced, direction).next()?;
+    let below = case.streamed(Experiment::Paced, direction).next();
+    let below = below.filter(|below| below.has_own_delays())?;
     let wait_s = below.queue_s();
     let least_s = WAIT_S.max(WAIT_PACKETS * below.packet_s()?);
     let varies = seconds.p5 < STEADY_RATIO * seconds.p95

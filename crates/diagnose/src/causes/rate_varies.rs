@@ -46,8 +46,9 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let queued = queue_stands(carried) && waits_there(case, direction);
     let contradicted = case.contradicting_streams(direction).is_some();
     let levels = carried.levels();
-    // Losses make no two steady rates; the queue of a line that has them may be short while it is fast.
-    let waits = levels.is_some() && waits(carried) && waits_there(case, direction);
+    // Losses make no two steady rates so far apart; the queue of a line that has them may be short while it is fast.
+    let far_apart = levels.is_some_and(|levels| levels.low_bps < STEADY_RATIO * levels.high_bps);
+    let waits = far_apart && waits(carried) && waits_there(case, direction);
     let full = queued || contradicted || waits;
     let full = carried.shows_rate() && full && !case.is_used_by_others();
     let (low_bps, high_bps) = match levels {

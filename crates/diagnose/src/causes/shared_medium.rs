@@ -71,7 +71,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
         )],
         fixes: vec![Fix::advice(
             Actor::ThisHost,
-            "Where a cable was expected, look at the duplex of each Ethernet link (`plumb host`, the switch's port) and whether the way leads over Wi-Fi or powerline.",
+            "Where a cable was expected, look at the duplex of each Ethernet link (`plumb host`, the switch's port) and whether the path leads over Wi-Fi or powerline.",
             "Both directions at once carry what each does alone.",
         )],
         kb: "throughput".to_owned(),

@@ -8,7 +8,7 @@ use plumb_model::units::{capital, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{LEAST_TIMES, Lines, fact, fact_of_series, of_lines};
+use crate::evidence::{Lines, fact, fact_of_series, of_lines};
 use crate::signs::{COSTLY_RATIO, Kind, Sign, needed_ratio, queue_stands, waits, waits_there};
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -51,6 +51,9 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
 /// Seconds in which TCP finds the lower rate, and sends again what it lost by that.
 const SETTLES_S: usize = 2;
 
+/// Datagrams carry as much as TCP, but for its headers and for what its windows leave, as a share.
+const SAME_RATIO: f64 = 0.2;
+
 /// One fall in one transfer: others may have come just then.
 const BOOST_CONFIDENCE: f64 = 0.7;
 
@@ -59,12 +62,12 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     let long_enough = carried.shows_rate();
     let levels = carried.levels()?;
-    // Loss makes rates fall too; behind a bucket a queue stands, or it showed two rates to datagrams as well, or them that which TCP
-    // began with.
+    // Loss makes rates fall too. Behind a bucket a queue stands, or datagrams showed two rates as well; or packets wait, and datagrams
+    // are carried at the rate that TCP began with.
     let queued = queue_stands(carried) && waits_there(case, direction);
-    let began_with = case.line_bps(direction);
+    let again_fast = |line_bps: f64| (line_bps / levels.high_bps - 1.0).abs() <= SAME_RATIO;
     let two_rates = case.contradicting_streams(direction).is_some()
-        || began_with.is_some_and(|line_bps| line_bps >= LEAST_TIMES * levels.low_bps);
+        || waits(carried) && case.line_bps(direction).is_some_and(again_fast);
     if !long_enough || !queued && !two_rates || case.is_used_by_others() {
         return None;
     }

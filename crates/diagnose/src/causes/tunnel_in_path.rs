@@ -11,7 +11,7 @@ use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
 
 /// A tunnel's payload is so much of what its packets are on the wire, at least: 1280 of 1280 + 100 bytes, and what
-/// acknowledgements of 40 bytes add on the way back is less.
+/// acknowledgements of 40 bytes add on the reverse path is less.
 const PAYLOAD_RATIO: f64 = 0.8;
 
 /// Bytes of a phase that are the load's, and not a program's that happens to use the tunnel.

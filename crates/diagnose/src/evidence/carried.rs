@@ -10,6 +10,9 @@ use plumb_model::run::Measurement;
 
 use crate::{Case, lengths, reading};
 
+/// Payload of a segment with timestamps on Ethernet, where the sender reports none, in bytes.
+pub(crate) const USUAL_SEGMENT_BYTES: u64 = 1448;
+
 /// A far end that took longer than this to go away fell silent, in seconds: above the first two retransmissions of
 /// Linux (200 and 400 ms).
 pub(crate) const SILENCE_S: f64 = 1.0;
@@ -97,12 +100,23 @@ impl<'a> Carried<'a> {
     }
 
     fn segment_bytes(self) -> f64 {
-        self.result.tcp.mss_bytes.max(1) as f64
+        match self.result.tcp.mss_bytes {
+            0 => USUAL_SEGMENT_BYTES as f64,
+            bytes => bytes as f64,
+        }
     }
 
     /// How long a full segment takes at the rate carried, in seconds; infinite where that is nothing.
     pub(crate) fn packet_s(self) -> f64 {
         self.segment_bytes() * 8.0 / self.result.bps
+    }
+
+    /// Share of the segments that was sent again, where the sender reported nothing else, as an iperf3 server does.
+    pub(crate) fn again_as_reported(self) -> Option<f64> {
+        let again = self.result.tcp.retransmits;
+        let sent = self.result.bytes as f64 / self.segment_bytes();
+        let is_all = self.result.cc.is_empty() && again > 0;
+        is_all.then(|| again as f64 / sent.max(1.0))
     }
 
     /// Segments after slow start; of the whole phase where the Run has no series. `None` where the

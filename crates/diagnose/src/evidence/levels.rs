@@ -68,13 +68,15 @@ fn levels(rates: &[f64]) -> Option<Levels> {
     (low.p5 > 0.0 && tight(&low) && tight(&high) && apart).then(|| Levels {
         low_bps: low.p50,
         high_bps: high.p50,
-        falls_once_after: match stays.as_slice() {
-            [(true, _), rest @ ..] if rest.iter().all(|(high, _)| !high) => {
-                rates.iter().position(|rate| *rate < middle)
-            }
-            _ => None,
-        },
+        falls_once_after: falls_once(rates, middle),
     })
+}
+
+/// After how many seconds above a rate it falls below it, where it stays there but for the second in which that happens.
+fn falls_once(rates: &[f64], middle: f64) -> Option<usize> {
+    let at = rates.iter().position(|rate| *rate < middle)?;
+    let later = rates.iter().skip(at).filter(|rate| **rate >= middle);
+    (at > 0 && later.count() <= 1 && rates.last()? < &middle).then_some(at)
 }
 
 #[cfg(test)]
@@ -111,6 +113,8 @@ mod tests {
         ]
         .map(|m| m * 1e6);
         assert!(levels(&cut_off).is_some());
+        let comes_back = [32.7, 32.7, 25.8, 8.0, 7.5, 7.5, 10.7, 25.8, 32.7].map(|m| m * 1e6);
+        assert_eq!(levels(&comes_back).unwrap().falls_once_after, None);
         let sawtooth: Vec<f64> = (0..14).map(|s| 10e6 + f64::from(s % 7) * 1.6e6).collect();
         assert_eq!(levels(&sawtooth), None);
         let steady: Vec<f64> = (0..14).map(|s| 20e6 + f64::from(s % 3) * 0.4e6).collect();

@@ -22,7 +22,7 @@ mod streamed;
 mod waits;
 
 pub(crate) use altered::{altered, ect1_alone, shows_marks};
-pub(crate) use carried::{Carried, SILENCE_S};
+pub(crate) use carried::{Carried, SILENCE_S, USUAL_SEGMENT_BYTES};
 pub(crate) use counted::Counted;
 pub(crate) use fact::{fact, fact_of_series};
 #[cfg(test)]

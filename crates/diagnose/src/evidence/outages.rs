@@ -1,5 +1,6 @@
 //! Times in which a path carried nothing at all.
 
+use plumb_model::context::Experiment;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Measurement;
@@ -14,6 +15,9 @@ const LEAST_PROBES: usize = 10;
 
 /// Payload may arrive in so much of an outage, as a share: samples of the rate lie across its ends.
 const STILL_ARRIVES_RATIO: f64 = 0.4;
+
+/// What fills a queue leaves it empty after so long, in seconds: the deepest hold some seconds of their line's rate.
+const EMPTIES_S: f64 = 10.0;
 
 /// A time in which no probe was answered, with answers before and after; where one of them is in another phase, at least so long.
 #[derive(Clone, Copy)]
@@ -33,12 +37,18 @@ impl<'a> Case<'a> {
         let first = answered.iter().position(|answered| *answered);
         let last = answered.iter().rposition(|answered| *answered);
         // What an experiment left in a queue is no outage.
-        let experiments = self.measurements.iter();
-        let experiments = experiments.filter(|m| reading::experiment(m).is_some());
-        let experiments: Vec<f64> = experiments.map(|m| m.at_s).collect();
+        let experiments = self.measurements.iter().filter(|measurement| {
+            let experiment = reading::experiment(measurement);
+            matches!(
+                experiment,
+                Some(Experiment::Overload | Experiment::ManyFlows)
+            )
+        });
+        let ends: Vec<f64> = experiments.map(|m| m.at_s + m.duration_s).collect();
         let fills_between = move |before: &Measurement, after: &Measurement| {
-            let between = before.at_s..after.at_s;
-            experiments.iter().any(|at_s| between.contains(at_s))
+            let last_s = after.at_s - EMPTIES_S;
+            let between = before.at_s.max(last_s)..=after.at_s;
+            ends.iter().any(|end_s| between.contains(end_s))
         };
         let of_each = probed
             .clone()
@@ -173,7 +183,6 @@ pub(super) fn carries_meanwhile(
 
 #[cfg(test)]
 mod tests {
-    use plumb_model::context::Experiment;
     use plumb_model::series::{Series, Unit};
 
     use super::*;

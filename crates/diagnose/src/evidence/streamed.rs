@@ -145,9 +145,30 @@ impl Streamed<'_> {
         self.receiver.pdv_s.is_some()
     }
 
-    /// How much later than the fastest packet nearly all came, in seconds.
+    /// How much later than the fastest packet nearly all came, in seconds; of probes the middle one, for some are late on the idle
+    /// path as well.
     pub(crate) fn queue_s(self) -> f64 {
-        self.waits_s.map_or(0.0, |pdv| pdv.p95)
+        let has_own = self.has_own_delays();
+        self.waits_s.map_or(0.0, |waits| match has_own {
+            true => waits.p95,
+            false => waits.p50,
+        })
+    }
+
+    /// Where that wait is in its result.
+    pub(crate) fn queue_field(self) -> &'static str {
+        match self.has_own_delays() {
+            true => "receiver.pdv_s.p95",
+            false => "probe_wait_s.p50",
+        }
+    }
+
+    /// Where the wait of the middle packet is in its result.
+    pub(crate) fn wait_field(self) -> &'static str {
+        match self.has_own_delays() {
+            true => "receiver.pdv_s.p50",
+            false => "probe_wait_s.p50",
+        }
     }
 
     /// How much later than the fastest packet the middle one came, in seconds: what a full queue makes most packets
@@ -336,24 +357,31 @@ impl<'a> Case<'a> {
     /// lowest that it was seen to carry.
     pub(crate) fn with_room(&self, direction: Direction) -> Vec<Streamed<'a>> {
         let above = || self.streamed(Experiment::Overload, direction);
-        let most = |streams: &mut dyn Iterator<Item = Streamed<'a>>, of: fn(f64, f64) -> f64| {
-            streams.filter_map(Streamed::delivered_bps).reduce(of)
+        let line_bps = above().filter_map(Streamed::delivered_bps);
+        let line_bps = line_bps.fold(0.0, f64::max);
+        // What is lost by chance is the same share of each.
+        let lowest_bps = |of: &Streamed<'_>| {
+            let most = of.loss_bounds().1;
+            let cut = above().filter(|above| above.is_cut() && !above.is_busy());
+            let cut = cut.filter(|above| above.loss_bounds().0 > most);
+            cut.filter_map(Streamed::delivered_bps).reduce(f64::min)
         };
-        let line_bps = most(&mut above(), f64::max).unwrap_or(0.0);
-        let has_room = |stream: &Streamed<'_>| stream.offered_bps() <= ROOM_RATIO * line_bps;
+        let was_below = |stream: &Streamed<'_>| {
+            let passed = stream.loss_bounds().0 < LOSS_WARNING;
+            passed || lowest_bps(stream).is_none_or(|lowest| stream.offered_bps() <= lowest)
+        };
         let paced = self.streamed(Experiment::Paced, direction).next();
-        let paced = paced.filter(|paced| {
-            // What is lost by chance is the same share of each.
-            let loses_more = |above: &Streamed<'_>| above.loss_bounds().0 > paced.loss_bounds().1;
-            let mut cut = above().filter(|above| above.is_cut() && loses_more(above));
-            let lowest_bps = most(&mut cut, f64::min);
-            lowest_bps.is_none_or(|lowest| paced.offered_bps() <= lowest)
+        let paced = paced.filter(was_below).filter(|paced| {
+            // A queue that faster ones left loses packets too, and delays would show it.
+            let is_first = above().all(|above| above.measurement.at_s > paced.measurement.at_s);
+            is_first || paced.has_own_delays()
         });
-        let Some(first) = paced.or_else(|| above().find(has_room)) else {
+        let has_room = |stream: &Streamed<'_>| stream.offered_bps() <= ROOM_RATIO * line_bps;
+        let faster = || above().filter(has_room).filter(was_below);
+        let Some(first) = paced.or_else(|| faster().next()) else {
             return Vec::new();
         };
-        let faster = above().filter(has_room);
-        let faster = faster.filter(|stream| !stream.loses_more_often_than(first));
+        let faster = faster().filter(|stream| !stream.loses_more_often_than(first));
         paced.into_iter().chain(faster).collect()
     }
 

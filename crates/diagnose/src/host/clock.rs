@@ -19,7 +19,7 @@ const FAST: [&str; 7] = [
 pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     let clock = &facts.host.clock;
     let synchronised = match clock.synchronised {
-        None => unknown("clock", "the kernel does not tell whether the clock is held to true time"),
+        None => unknown("clock", "the kernel does not report whether the clock is synchronised"),
         Some(true) => fine("clock", "something holds the clock to true time"),
         Some(false) => found(
             "clock",
@@ -33,7 +33,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
         .done(),
     };
     let source = match clock.source.as_deref() {
-        None => unknown("clock source", "the kernel does not tell it"),
+        None => unknown("clock source", "the kernel does not report it"),
         Some(source) if FAST.contains(&source) => fine("clock source", format!("time is read from {source}")),
         Some(source) => found(
             "clock source",

@@ -21,7 +21,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                     format!("{name} dropped {overrun} packets for want of descriptors, of which it has {}", rings.receive_packets),
                 ),
                 None if interface.wifi.is_some() => continue,
-                None => unknown(subject, format!("the driver of {name} does not tell its rings")),
+                None => unknown(subject, format!("the driver of {name} does not report its rings")),
             });
             continue;
         }

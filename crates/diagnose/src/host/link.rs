@@ -24,7 +24,10 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             }
             _ if interface.is_physical() && interface.wifi.is_none() => judged.push(unknown(
                 subject(interface, "link"),
-                format!("the driver of {} tells no speed or duplex", interface.name),
+                format!(
+                    "the driver of {} reports no speed or duplex",
+                    interface.name
+                ),
             )),
             _ => {}
         }
@@ -41,7 +44,7 @@ fn duplex(facts: &Facts<'_>, place: usize, interface: &Interface, link: &LinkMod
     let subject = subject(interface, "duplex");
     let name = &interface.name;
     match link.duplex {
-        None => unknown(subject, format!("the driver of {name} does not tell")),
+        None => unknown(subject, format!("the driver of {name} does not report it")),
         Some(Duplex::Full) => fine(subject, format!("{name} sends and receives at once")),
         Some(Duplex::Half) => {
             // The other end offered nothing: it was set by hand, and this end had to guess (IEEE
@@ -82,7 +85,7 @@ fn speed(facts: &Facts<'_>, place: usize, interface: &Interface, link: &LinkMode
     let subject = subject(interface, "speed");
     let name = &interface.name;
     let Some(speed) = link.speed_bps else {
-        return unknown(subject, format!("the driver of {name} does not tell"));
+        return unknown(subject, format!("the driver of {name} does not report it"));
     };
     let rate = |bps: f64| si(bps, "bit/s");
     let (could, severity, confidence, who) = match (link.best_speed_bps, link.partner_speed_bps) {

@@ -57,7 +57,7 @@ const MOST_BPS: f64 = 10e9;
 /// Segments sent before their share sent again says anything.
 const ENOUGH_SENT: u64 = 10_000;
 
-/// Shares sent again that are worth knowing, and worth mending.
+/// Shares sent again that are worth knowing, and worth fixing.
 const RETRANSMIT_INFO: f64 = 0.01;
 const RETRANSMIT_WARNING: f64 = 0.03;
 

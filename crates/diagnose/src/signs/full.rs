@@ -64,10 +64,10 @@ pub(crate) fn queue_stands(carried: Carried<'_>) -> bool {
     queue.is_some_and(|queue| queue.p25 >= waits_s + by_receiver_s)
 }
 
-/// Whether the middle one of the load's own packets waits for another one, or for as long as scheduling at both ends takes: a line
-/// that drops at once what exceeds it lets none wait.
+/// Whether the middle one of the load's own packets waits longer than scheduling and a delayed acknowledgement take: a line that
+/// drops at once what exceeds it lets none wait.
 pub(crate) fn waits(carried: Carried<'_>) -> bool {
-    let waits_s = LEAST_QUEUE_S.max(carried.packet_s());
+    let waits_s = LEAST_QUEUE_S.max(QUEUE_PACKETS * carried.packet_s());
     carried.queue_s().is_some_and(|queue| queue.p50 >= waits_s)
 }
 

@@ -122,7 +122,8 @@ impl Observable {
             }
             Self::QueueAboveRate => {
                 let stream = case.streamed(Experiment::Overload, direction).last()?;
-                stream.has_delays().then(|| stream.is_queued())
+                let queued = stream.is_queued();
+                (stream.has_own_delays() || queued).then_some(queued)
             }
             Self::ReceiverWindow => Some(limited(carried()?).0 >= WINDOW_RATIO),
             Self::SendBuffer => Some(limited(carried()?).1 >= WINDOW_RATIO),

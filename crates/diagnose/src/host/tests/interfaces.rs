@@ -21,7 +21,7 @@ fn links() {
         Severity::Warning,
         link(|l| l.speed_bps = Some(1e9)),
     );
-    // The far end's port is only that fast: nothing to mend.
+    // The far end's port is only that fast: nothing to fix.
     let slow = after(link(|l| {
         l.speed_bps = Some(1e9);
         l.partner_speed_bps = Some(1e9);
