@@ -1,4 +1,4 @@
-//! What a responder tells of the way back, and the preamble of a connection that is to be silent.
+//! What a responder reports of the reverse path, and the preamble of a connection that is to be silent.
 #![no_main]
 
 use plumb_wire::native::control::frame::decode_body;

@@ -48,7 +48,7 @@ pub(crate) struct Step {
 pub(crate) struct Tree {
     /// How each node is reached: the last step, by which node it is made, and the first step.
     pub(crate) nodes: Vec<Option<Reached>>,
-    /// For each segment the first step on the way there: none where the node is on it, and
+    /// For each segment the first step on the forward path: none where the node is on it, and
     /// `Err` where no way leads.
     pub(crate) segments: Vec<Result<Option<Step>, Unreachable>>,
 }

@@ -1,4 +1,4 @@
-//! What the links of a laboratory did: the truth that measurements are held against.
+//! What the links of a laboratory did: the truth that measurements are compared with.
 
 use std::collections::BTreeMap;
 

@@ -294,7 +294,7 @@ fn look_by_trains(
         Ok(Some(train)) => {
             out.note(format!(
                 "No plumb responder at {} (UDP port {}): trains were echoes, which pass both directions, so their rate is that of \
-                 the narrower one. Start `plumb serve` there for the way there alone.",
+                 the narrower one. Start `plumb serve` there for the forward path alone.",
                 wanted.target.name,
                 target.address.port()
             ));

@@ -321,7 +321,7 @@ fn both_ways(
         return echoes;
     }
     match echoes {
-        // Large echoes may have been lost on their way back.
+        // Large echoes may have been lost on their reverse path.
         Ok(echoes) if echoes.found.stopped => Ok(echoes),
         Ok(echoes) if echoes.found.silent > 0 || echoes.found.path_mtu_bytes.is_none() => {
             let least = echoes.found.path_mtu_bytes.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `plumb path`: the way that packets take, once or for as long as wanted, and the way back where a
+//! `plumb path`: the path that packets take, once or for as long as wanted, and the reverse path where a
 //! responder tells it.
 
 use std::net::IpAddr;
@@ -28,11 +28,11 @@ use crate::step::Step;
 use crate::tunnel;
 use crate::yields::Yield;
 
+mod reverse_path;
 mod wanted;
-mod way_back;
 
+use reverse_path::{Asking, Heard};
 pub use wanted::{Back, Wanted};
-use way_back::{Asking, Heard};
 
 /// What looks for names waits for at most so long after the trace; they are looked up while it runs.
 const NAMES_WAIT: Duration = Duration::from_millis(500);
@@ -114,7 +114,7 @@ fn trace(
             notes: log.notes.join(" "),
         });
     }
-    let mut no_way_back = None;
+    let mut no_reverse_path = None;
     // It was traced while the trace began. Where the route changed since, it is asked for anew.
     let changed = !result.changes.is_empty();
     let again = (changed && !stop.load(Ordering::Relaxed))
@@ -125,7 +125,7 @@ fn trace(
         watcher.step("the reverse path", Duration::ZERO);
         match asking.learn(slowest(&log), stop) {
             Ok(Some(heard)) => {
-                add_way_back(&mut result, heard, &names, &mut out);
+                add_reverse_path(&mut result, heard, &names, &mut out);
                 if of_old_route {
                     out.note("The reverse path was traced before the route changed, so the forward path is not compared with it.");
                 } else {
@@ -133,10 +133,10 @@ fn trace(
                 }
             }
             Ok(None) if matches!(wanted.back, Back::Required(_)) => {
-                no_way_back = Some("stopped before a responder had told it".to_owned());
+                no_reverse_path = Some("stopped before a responder had reported it".to_owned());
             }
             Ok(None) => {}
-            Err(error) => no_way_back = Some(error.to_string()),
+            Err(error) => no_reverse_path = Some(error.to_string()),
         }
     }
     if (wanted.has_responder || result.way_back.is_some()) && !stop.load(Ordering::Relaxed) {
@@ -144,7 +144,7 @@ fn trace(
         // A responder need not have a reflector, and without one nothing is known.
         result.marks = between_ends(&wanted.target, slowest(&log), stop).unwrap_or_default();
     }
-    if let Some(why) = &no_way_back {
+    if let Some(why) = &no_reverse_path {
         out.note(format!("The reverse path is unknown: {why}."));
     }
     names.wait(NAMES_WAIT);
@@ -160,7 +160,7 @@ fn trace(
         .set("max_hops", wanted.plan.last_hop)
         .with_series(log.series());
     out.add(measured);
-    out.shortfall = no_way_back
+    out.shortfall = no_reverse_path
         .filter(|_| matches!(wanted.back, Back::Required(_)))
         .map(|why| MeasureError::ReversePath { why });
     Ok(out)
@@ -230,8 +230,8 @@ fn all_ways(
     Ok(Some(multipath::search(&mut network, &plan, stop)))
 }
 
-/// Adds the way back, where a responder told it.
-fn add_way_back(result: &mut PathResult, heard: Heard, names: &Names, out: &mut Yield) {
+/// Adds the reverse path, where a responder reported it.
+fn add_reverse_path(result: &mut PathResult, heard: Heard, names: &Names, out: &mut Yield) {
     for hop in &heard.way_back.hops {
         if let Some(address) = address_of(hop) {
             names.ask(address);
@@ -243,7 +243,7 @@ fn add_way_back(result: &mut PathResult, heard: Heard, names: &Names, out: &mut 
     result.way_back = Some(Box::new(heard.way_back));
 }
 
-/// Holds the way there, as it went last, against the way back.
+/// Compares the forward path, as it went last, with the reverse path.
 fn compare(result: &mut PathResult) {
     let Some(back) = result.way_back.as_deref() else {
         return;

@@ -55,7 +55,7 @@ control may hide what CUBIC fills.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name, address or URL of the far end; none: this machine
+    /// Name, address or URL of the far end; none: a server that you agree to
     ///
     /// Also `NAME:PORT` and `[ADDRESS]:PORT`. Most is measured where `plumb serve` runs at the far end. Without a far end, the
     /// first of your servers (servers.toml), or of the public ones that you agreed to, is measured with; where there is none,

@@ -313,7 +313,7 @@ pub(crate) const BEGIN: &str = "\
 plumb measures a network path, finds what limits it, and says what to do.
 
 Begin with:
-  plumb check             this machine, its link, gateway and resolver
+  plumb check             your line, with a server that you agree to
   plumb check HOST        the path to any host
   plumb serve             at the far end, for rates and latency under load
 

@@ -109,7 +109,7 @@ pub(crate) fn threshold(field: &str, value: f64) -> String {
         .replacen(".0 ", " ", 1)
 }
 
-/// What evidence has, and what it was held against: numbers in the unit of the field, or words.
+/// What evidence has, and what it was compared with: numbers in the unit of the field, or words.
 pub(crate) fn evidence(evidence: &Evidence) -> (String, String) {
     let text = |value: &Observed, of: fn(&str, f64) -> String| match value {
         Observed::Number(number) => of(&evidence.field, *number),

@@ -33,7 +33,7 @@ pub enum PasteError {
     #[error("{0}: paste the line as the machine says it")]
     Value(#[from] RangeError),
     /// Variables that several systems have.
-    #[error("it does not tell which system it is of: say so with --os")]
+    #[error("it does not say which system it is of: say so with --os")]
     WhichSystem,
     /// The system that it is of is not the one that was named.
     #[error(

@@ -337,7 +337,7 @@ fn system_notes(os: Os, situation: &Situation, plan: &mut HostPlan) {
         .any(|change| change.knob == "congestionprovider");
     if congestion {
         plan.notes.push(
-            "The way back, should loopback or an application suffer: the same commands with cubic (Compat: newreno)."
+            "To undo it, should loopback or an application suffer: the same commands with cubic (Compat: newreno)."
                 .to_owned(),
         );
     }

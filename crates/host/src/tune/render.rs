@@ -128,12 +128,12 @@ pub fn drop_in(plan: &HostPlan, before: &[(String, String)]) -> String {
 
 /// A file for whoever sets the variables without plumb, which then keeps no journal.
 fn sysctl_file(plan: &HostPlan) -> String {
-    head(plan) + WITHOUT_JOURNAL + &variables(plan) + &way_back(plan)
+    head(plan) + WITHOUT_JOURNAL + &variables(plan) + &undoing(plan)
 }
 
 /// What stands in a file that plumb does not apply itself.
 const WITHOUT_JOURNAL: &str =
-    ".\n# plumb tune undo knows nothing of what others apply: the way back is at the end.\n";
+    ".\n# plumb tune undo knows nothing of what others apply: how to undo it is at the end.\n";
 
 fn variables(plan: &HostPlan) -> String {
     let mut text = String::new();
@@ -165,11 +165,11 @@ fn script(plan: &HostPlan, opening: &str) -> String {
             text.push('\n');
         }
     }
-    text + &way_back(plan)
+    text + &undoing(plan)
 }
 
 /// What puts everything back, as comments: in the scripts of every system a line that begins with # is one.
-fn way_back(plan: &HostPlan) -> String {
+fn undoing(plan: &HostPlan) -> String {
     if plan.changes.is_empty() {
         return match plan.notes.is_empty() {
             true => "\n# Nothing needs to change for this path.\n".to_owned(),
@@ -179,7 +179,7 @@ fn way_back(plan: &HostPlan) -> String {
             ),
         };
     }
-    let mut text = "\n# The way back:\n".to_owned();
+    let mut text = "\n# To undo it:\n".to_owned();
     for line in plan.changes.iter().flat_map(|change| back(plan.os, change)) {
         let _ = writeln!(text, "#   {line}");
     }
@@ -310,9 +310,9 @@ mod tests {
             solaris.contains("ipadm set-prop -p max_buf=134217728 tcp"),
             "{solaris}"
         );
-        // There is no journal of what others apply: each file has its own way back.
+        // There is no journal of what others apply: each file says how to undo it.
         for file in [&linux, &mac, &windows, &solaris] {
-            let (_, back) = file.split_once("# The way back:\n").unwrap();
+            let (_, back) = file.split_once("# To undo it:\n").unwrap();
             assert!(back.lines().all(|line| line.starts_with("#   ")), "{file}");
             assert!(!file.contains("undone: plumb tune undo"), "{file}");
         }

@@ -151,7 +151,7 @@ fn child() {
         let (id, now) = ("id".to_owned(), "now".to_owned());
         apply(&mut store, &mut machine, id, now, None, steps).unwrap();
     }
-    // The same on the way back.
+    // The same while it undoes.
     undo(&mut store, &mut machine).unwrap();
 }
 

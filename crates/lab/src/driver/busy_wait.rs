@@ -1,6 +1,6 @@
 //! Whether the thread of one direction goes on, sleeps or rests. Pure: times are arguments.
 //!
-//! To sleep until a time has a price: the timer's interrupt and the way back take some
+//! To sleep until a time has a price: the timer's interrupt and waking up take some
 //! microseconds of a processor, in a virtual machine 20. Whoever sleeps for less than that is late
 //! and has saved nothing, so what is due sooner is waited for awake.
 //!

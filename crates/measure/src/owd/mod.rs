@@ -134,7 +134,7 @@ fn measure(log: &ProbeLog, clocks: Clocks, out: &mut Yield) -> WaysMeasured {
         counted.down.fill(&mut down);
     } else if lost_unplaced > 0 {
         out.note(
-            "The reflector does not count what it receives, so it is not known on which way packets were lost.",
+            "The reflector does not count what it receives, so it is not known in which direction packets were lost.",
         );
     }
     let [of_up, of_down] = ways::analyse(log, |ns| judged.offset_at(ns));
@@ -272,7 +272,7 @@ fn judge(exchanges: &[Exchange], far: Option<FarClock>, clocks: Clocks, out: &mu
     }
     if here.is_none_or(|c| !c.synchronised) || far_state.is_none_or(|c| !c.synchronised) {
         out.note(
-            "The clocks are not known to be synchronised: delays rest on a comparison over the path itself, which cannot tell how a constant difference of the two ways is shared. Their variation does not depend on it.",
+            "The clocks are not known to be synchronised: delays rest on a comparison over the path itself, which cannot tell how a constant difference is shared between the two directions. Their variation does not depend on it.",
         );
     }
     told.method = ClockMethod::Compared;

@@ -1,7 +1,7 @@
 //! What became of the packets of each way. Pure.
 //!
 //! The far end counts what it receives, so a gap in its count is an answer that was lost on the way
-//! back, and what is missing besides was lost on the way there.
+//! back, and what is missing besides was lost on the forward path.
 
 use std::collections::BTreeSet;
 
@@ -112,7 +112,7 @@ fn hidden_duplicates(answers: &[(u32, usize)]) -> u64 {
     gaps.sum()
 }
 
-/// How losses follow each other on the way there and back; `None` where their order is not known.
+/// How losses follow each other on the forward path and back; `None` where their order is not known.
 fn patterns(answers: &[(u32, usize)]) -> Option<(LossPattern, LossPattern)> {
     let (mut up, mut down) = (Losses::default(), Losses::default());
     let (mut next_count, mut next_index) = (0u64, 0u64);

@@ -19,7 +19,7 @@ pub struct Wanted {
     /// Whether names are looked up.
     pub names: bool,
     pub atlas: Atlas,
-    /// Whether the way back is wanted too.
+    /// Whether the reverse path is wanted too.
     pub back: Back,
     /// Whether a responder is known to be there, whose reflector reports the marks of packets.
     pub has_responder: bool,
@@ -47,7 +47,7 @@ impl Wanted {
     }
 }
 
-/// Whether the way back is wanted.
+/// Whether the reverse path is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Back {
     No,

@@ -99,7 +99,7 @@ fn routes_may_differ_by_direction() {
     network.add("[[route]]\nnode = \"b\"\nto = \"a\"\nvia = \"r3\"");
     let (seen, stats) = network
         .script("for f in 4 6; do ping -$f -c1 -W1 -t2 b; if ping -$f -c1 -W1 -t1 b >&2; then exit 9; fi; done");
-    // One router on the way there, two on the way back.
+    // One router on the forward path, two on the reverse path.
     assert_eq!(ttls(&seen), [62, 62], "{seen}");
     assert_eq!(
         ["a1", "c"].map(

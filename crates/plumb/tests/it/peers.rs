@@ -109,7 +109,7 @@ fn tracepath_sees_the_same_hops_size_and_asymmetry() {
     assert_eq!(theirs, ours, "{seen}");
     assert_eq!(theirs.len(), 3, "{seen}");
 
-    // tracepath says how long the way back is where it is not as long as the way there, and of the far end
+    // tracepath says how long the reverse path is where it is not as long as the forward path, and of the far end
     // when all is over.
     let mut theirs: Vec<u8> = steps
         .iter()

@@ -5,7 +5,7 @@ use crate::common::{plumb, stderr, words};
 use plumb_model::results::{Outcome, PingResult};
 use plumb_model::run::Run;
 
-/// 20 ms to and fro, and every fifth echo is lost on the way there.
+/// 20 ms to and fro, and every fifth echo is lost on the forward path.
 fn line() -> Network {
     let up = r#"{ type = "periodic_loss", every = 5, match = "icmp" }, { type = "delay", delay = "10ms" }"#;
     let mut net = Network::line(up, r#"{ type = "delay", delay = "10ms" }"#);

@@ -29,7 +29,7 @@ fn network() -> Network {
     net
 }
 
-/// Who sent what the far line carried towards `b`, but for the router, which answers when `b` traces the way back.
+/// Who sent what the far line carried towards `b`, but for the router, which answers when `b` traces the reverse path.
 fn senders(stats: &LabStats) -> BTreeSet<IpAddr> {
     let hosts = &stats.links["line"][&OneDirection::Up].chain.hosts;
     let sent = hosts.iter().filter(|(_, host)| host.sent.packets > 0);

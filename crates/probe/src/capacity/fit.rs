@@ -1,7 +1,7 @@
 //! How round trips to one hop grow with the size of what is sent there, and of what comes back.
 //!
 //! A packet of `s` bytes that lives for `n` hops is put onto each of the first `n` lines one after the
-//! other, and each takes `s` / rate. The answer, of `a` bytes, does the same on the way back. So
+//! other, and each takes `s` / rate. The answer, of `a` bytes, does the same on the reverse path. So
 //! round trips without queueing lie on the plane `base + forward · s + back · a` (pathchar, Jacobson
 //! 1997; its answers are all of one size). Queueing adds to them, whatever their size: the mean of the
 //! same part of the round trips of each size, from the least on or in the middle, lies on the same

@@ -76,7 +76,7 @@ fn figures(count: usize, at: usize, nearer: Option<&Fit>, fit: &Fit) -> LineFigu
             .is_none_or(|bps| bps < CEILING_BPS / count as f64);
     if fit.both_ways {
         only_least(&mut rate, Doubt::BothWays);
-        // Twice the time at most is of the way back.
+        // Twice the time at most is of the reverse path.
         open = false;
     }
     if count > 1 {

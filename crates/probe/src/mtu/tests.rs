@@ -21,7 +21,7 @@ const MS: u64 = 1_000_000;
 #[derive(Debug, Clone)]
 struct FakePath {
     lines: Vec<Line>,
-    /// What the far end's own way back carries.
+    /// What the far end's own reverse path carries.
     back_bytes: u16,
     far_silent: bool,
     /// One of so many probes or answers is lost, but never more than `lost_in_a_row` of one hop and

@@ -9,7 +9,7 @@
 //! [`trace`] probes all hops of a path, once or for as long as wanted; [`result`] says what came of
 //! it, with [`plumb_model::hop_loss`] (where packets are lost), [`routes`] (which ways they took) and [`altered`] (what
 //! was done to them). [`marks`] asks a reflector at the target. [`through`] takes the protocol that gets through. [`remote_trace`] is how a responder tells
-//! its client of the way back, and [`symmetry`] holds that against the way there. [`names`] and [`atlas`]
+//! its client of the reverse path, and [`symmetry`] compares that with the forward path. [`names`] and [`atlas`]
 //! add what hops are called, whose they are, and where.
 
 mod access;

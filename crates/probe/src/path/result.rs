@@ -409,18 +409,18 @@ fn hop(ttl: u8, shots: &[&Shot], in_use: Option<(u8, &[usize])>, answers: HopAns
             sent - received
         )),
         HopAnswers::Unclear if at_target => notes.push(
-            "left probes unanswered, as hosts do that limit their ICMP errors: --icmp or --tcp tell whether packets are lost"
+            "left probes unanswered, as hosts do that limit their ICMP errors: --icmp or --tcp show whether packets are lost"
                 .to_owned(),
         ),
         HopAnswers::Unclear => notes.push(
-            "left probes unanswered, as routers do that limit their ICMP: nobody beyond it tells whether packets are lost"
+            "left probes unanswered, as routers do that limit their ICMP: nothing beyond it shows whether packets are lost"
                 .to_owned(),
         ),
         HopAnswers::Well => {}
     }
     if let Some(back) = return_hops.filter(|back| *back != ttl) {
         notes.push(format!(
-            "its answers come back over {back} hops, not {ttl}: the way back differs, or a tunnel hides hops"
+            "its answers come back over {back} hops, not {ttl}: the path back differs, or a tunnel hides hops"
         ));
     }
     PathHop {

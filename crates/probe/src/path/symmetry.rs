@@ -1,4 +1,4 @@
-//! The way there beside the way back, and whether they are one. Pure.
+//! The forward path beside the reverse path, and whether they are one. Pure.
 //!
 //! A router answers with the address of the interface that the probe came in by, or, as RFC 1812 (section
 //! 4.3.2.4) has it and Linux does, of that by which its answer leaves. Where both ways are one these are
@@ -20,7 +20,7 @@ struct Hop {
     addresses: Vec<IpAddr>,
 }
 
-/// Holds the way there against the way back, each with its hops from its start on and whether its
+/// Compares the forward path with the reverse path, each with its hops from its start on and whether its
 /// target answered.
 pub fn symmetry(there: (&[PathHop], bool), back: (&[PathHop], bool)) -> PathSymmetry {
     let length =

@@ -374,7 +374,7 @@ pub enum ProbeError {
         /// As the user typed it.
         name: String,
     },
-    /// The kernel knows the way there, and refuses it.
+    /// The kernel knows the forward path, and refuses it.
     #[error(
         "this host refuses to send to {name}: it is a broadcast address, or a route forbids it \
          (`ip route get {address}`)"

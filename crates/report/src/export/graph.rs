@@ -67,8 +67,8 @@ fn id(node: &Node) -> String {
     }
 }
 
-/// The way back: its nodes, from the target on, and which of them share a line or a router with a node of
-/// the way there.
+/// The reverse path: its nodes, from the target on, and which of them share a line or a router with a node of
+/// the forward path.
 struct Back {
     /// Identity, distance from the target, address.
     nodes: Vec<(String, u8, Option<String>)>,
@@ -117,7 +117,7 @@ impl Back {
 }
 
 /// Graphviz's language; addresses are text of our own making, so nothing needs escaping but quotes.
-/// The way back is blue, and what shares a line or a router is joined by dots.
+/// The reverse path is blue, and what shares a line or a router is joined by dots.
 pub(super) fn dot(traced: &Traced<'_>) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace(['"', '\\'], ""));
     let graph = Graph::of(traced);

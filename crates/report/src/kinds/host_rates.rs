@@ -12,7 +12,7 @@ use crate::show::{Place, Show, Tables};
 use crate::table::Kind::{Number, Sentence, Text};
 use crate::table::Table;
 
-/// Ordinary counters that the others are held against.
+/// Ordinary counters that the others are compared with.
 const TRAFFIC: [&str; 6] = [
     "TcpInSegs",
     "TcpOutSegs",

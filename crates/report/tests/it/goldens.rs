@@ -255,9 +255,9 @@ fn what_is_not_like_with_like_is_said() {
 #[test]
 fn findings_come_and_go() {
     let (before, after) = (crate::sample::before(), crate::sample::after());
-    let mended = compare::compare(&before, &after).findings;
+    let fixed = compare::compare(&before, &after).findings;
     assert_eq!(
-        (mended.gone.len(), mended.new.len(), mended.still.len()),
+        (fixed.gone.len(), fixed.new.len(), fixed.still.len()),
         (1, 0, 0)
     );
     let broken = compare::compare(&after, &before).findings;

@@ -86,7 +86,7 @@ pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
     }
     let unsure = match present.bbr {
         Available::NotKnown => {
-            " Whether that host's kernel has BBR is not known: modprobe -n tcp_bbr tells."
+            " Whether that host's kernel has BBR is not known: modprobe -n tcp_bbr shows it."
         }
         _ => "",
     };

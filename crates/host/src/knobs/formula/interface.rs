@@ -84,7 +84,7 @@ fn leave(why: impl Into<String>) -> Advice {
 fn ring(interface: &Interface) -> Advice {
     let name = &interface.name;
     let Some(rings) = interface.rings else {
-        return leave(format!("the driver of {name} does not tell its rings"));
+        return leave(format!("the driver of {name} does not report its rings"));
     };
     let (now, most) = (rings.receive_packets, rings.receive_max_packets);
     if now >= most {
@@ -168,7 +168,7 @@ fn offload(knob: &Knob, situation: &Situation, interface: &Interface) -> Advice 
         ));
     }
     let Some(offload) = interface.offload(feature) else {
-        return leave(format!("{name} does not tell of it"));
+        return leave(format!("{name} does not report it"));
     };
     if offload.on == on {
         return leave(format!("it is {wanted} already"));
@@ -198,7 +198,7 @@ fn offload(knob: &Knob, situation: &Situation, interface: &Interface) -> Advice 
 fn coalescing(situation: &Situation, interface: &Interface) -> Advice {
     let name = &interface.name;
     let Some(coalescing) = interface.coalescing else {
-        return leave(format!("the driver of {name} does not tell of it"));
+        return leave(format!("the driver of {name} does not report it"));
     };
     if coalescing.adaptive_receive {
         return leave("it adapts to the traffic already");

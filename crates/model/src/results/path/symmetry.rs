@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether packets go the same way there and back.
+/// Whether packets take the same path in both directions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathSymmetry {
     /// Whether the forward path and the reverse path are the same, by all lines together.
@@ -18,8 +18,8 @@ pub struct PathSymmetry {
     pub lines: Vec<LineBothWays>,
 }
 
-/// A line between two routers, as both ways crossed it or did not. The way there shows its far end and
-/// the way back its near one, because routers answer from the side that they were asked on. Where the
+/// A line between two routers, as both paths crossed it or did not. The forward path shows its far end and
+/// the reverse path its near one, because routers answer from the side that they were asked on. Where the
 /// ways differ, an address may also be of the line by which the router's own answer left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LineBothWays {

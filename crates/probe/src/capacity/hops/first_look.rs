@@ -28,11 +28,11 @@ const fn smallest_bytes(v4: bool) -> u16 {
     if v4 { 64 } else { 84 }
 }
 
-/// Sizes in which answers must be alike for their slope to be of the way there, bytes.
+/// Sizes in which answers must be alike for their slope to be of the forward path, bytes.
 const LEAST_RANGE_BYTES: u16 = 100;
 
 /// How often each size comes in a cycle. The ends of the range tell the slope, the sizes between
-/// whether it is a straight line; the smallest size, whose answer is small too, tells the way back.
+/// whether it is a straight line; the smallest size, whose answer is small too, shows the reverse path.
 const AT_ENDS: usize = 5;
 const BETWEEN: u16 = 2;
 const AT_SMALLEST: usize = 2;

@@ -48,7 +48,7 @@ pub(crate) fn before() -> Run {
             down_bps: 31.4e6,
             retransmits: 611,
         },
-        mended: false,
+        fixed: false,
     })
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn after() -> Run {
             down_bps: 86.1e6,
             retransmits: 171,
         },
-        mended: true,
+        fixed: true,
     })
 }
 
@@ -119,7 +119,7 @@ struct Line {
     up: Load,
     down: Load,
     both: Load,
-    mended: bool,
+    fixed: bool,
 }
 
 struct Load {
@@ -186,7 +186,7 @@ fn line(line: &Line) -> Run {
             let fill = 1.0 - (-t / load.tau_s).exp();
             IDLE_RTT_S + load.queue_s * fill * (0.93 + 0.07 * (t * 0.9).sin())
         };
-        let lossy = move |n: u64| !line.mended && n % 97 == 60;
+        let lossy = move |n: u64| !line.fixed && n % 97 == 60;
         let udp = rtt(PHASE_S, 10 + i as u64, delay, lossy);
         let icmp = rtt(PHASE_S, 20 + i as u64, |t| delay(t) * 1.01, |_| false);
         let result = loaded(direction, &udp, load);
@@ -198,7 +198,7 @@ fn line(line: &Line) -> Run {
             vec![("rtt", udp), ("rtt_icmp", icmp)],
         );
     }
-    let worst = if line.mended { Grade::A } else { Grade::F };
+    let worst = if line.fixed { Grade::A } else { Grade::F };
     Run {
         schema: SCHEMA.into(),
         id: line.id.into(),
@@ -214,7 +214,7 @@ fn line(line: &Line) -> Run {
                 changes: Vec::new(),
                 backend: LabBackend::Emulated,
                 lateness_s: Distribution::of((0..1000).map(|i| 20e-6 + noise(7, i) * 30e-6)),
-                piece_error_s: if line.mended { 0.0 } else { 240e-6 },
+                piece_error_s: if line.fixed { 0.0 } else { 240e-6 },
                 starved_ratio: 0.0,
                 overrun: false,
                 notes: Vec::new(),
@@ -227,14 +227,14 @@ fn line(line: &Line) -> Run {
         }),
         asked: None,
         measurements,
-        findings: if line.mended { Vec::new() } else { vec![finding()] },
+        findings: if line.fixed { Vec::new() } else { vec![finding()] },
         verdict: Some(Verdict {
-            headline: if line.mended {
+            headline: if line.fixed {
                 "The line stays responsive under load: at worst 11 ms are added.".into()
             } else {
                 "Uploads fill a queue of 0.7 s in the uplink: calls and games stutter while anything is sent.".into()
             },
-            clearance: Some(if line.mended { Clearance::Cleared } else { Clearance::Found }),
+            clearance: Some(if line.fixed { Clearance::Cleared } else { Clearance::Found }),
             latency_grade: Some(worst),
             not_measured: Vec::new(),
             looked_for: None,

@@ -1,4 +1,4 @@
-//! The way back: asked of a responder at the target while the way there is traced, and held against it.
+//! The reverse path: asked of a responder at the target while the forward path is traced, and compared with it.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What a responder told.
 #[derive(Debug)]
 pub(super) struct Heard {
-    /// The way back, without names.
+    /// The reverse path, without names.
     pub(super) way_back: WayBack,
     /// What must be known to read it.
     pub(super) notes: Vec<String>,

@@ -1,4 +1,4 @@
-//! The way back of `plumb path`, from `plumb serve` at the target, in networks whose truth is known.
+//! The reverse path of `plumb path`, from `plumb serve` at the target, in networks whose truth is known.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -59,7 +59,7 @@ fn asymmetric() -> Network {
     network
 }
 
-/// One router between two hosts, ten milliseconds before it on the way there, and a service at the far end.
+/// One router between two hosts, ten milliseconds before it on the forward path, and a service at the far end.
 fn straight(service: &[&str]) -> Network {
     let mut network = Network::default();
     network
@@ -100,7 +100,7 @@ fn addresses(hops: &[PathHop]) -> Vec<&str> {
 }
 
 /// Both lists are what the routes make them, in both families, by raw sockets and without, and so is what is
-/// said of them; a firewalled or switched-off responder does not make the way there wrong.
+/// said of them; a firewalled or switched-off responder does not make the forward path wrong.
 #[test]
 fn both_ways_are_seen_as_they_are() {
     let seen = lines(
@@ -219,7 +219,7 @@ fn another_line_between_the_same_routers_is_another_way() {
     assert_eq!(addresses(back), ["10.0.3.1", "10.0.1.1", "10.0.0.1"]);
 }
 
-/// Both ways move to another router meanwhile: what is held against each other is of one time, and so are the
+/// Both paths move to another router meanwhile: what is compared with each other is of one time, and so are the
 /// round trips.
 #[test]
 fn a_route_that_changed_is_held_against_the_way_back_of_now() {
@@ -297,7 +297,7 @@ fn a_straight_way_is_one_way_and_the_responder_needs_no_privilege() {
                 Sameness::Same,
                 "{seen:?}"
             );
-            // The delay lies between this host and the router, on the way there: in every round trip that crosses it.
+            // The delay lies between this host and the router, on the forward path: in every round trip that crosses it.
             let rtt = |hop: &PathHop| hop.rtt_s.unwrap().min;
             assert!(
                 rtt(&seen.hops[0]) >= 0.01
@@ -416,7 +416,7 @@ fn marks_that_no_hop_quotes_are_seen_by_both_ends() {
     }
 }
 
-/// A far end that takes the connection and says what is not so, or nothing: the way there is shown as it is.
+/// A far end that takes the connection and says what is not so, or nothing: the forward path is shown as it is.
 #[test]
 fn a_hostile_responder_does_not_spoil_the_way_there() {
     let welcome = ServerMessage::Welcome(Box::new(Welcome {
@@ -476,7 +476,7 @@ fn a_hostile_responder_does_not_spoil_the_way_there() {
             &port,
         ]);
         answering.join().unwrap();
-        let run = Run::from_json(&stdout(&output)).expect("the way there");
+        let run = Run::from_json(&stdout(&output)).expect("the forward path");
         assert_eq!(output.status.code(), Some(1), "{says}");
         assert!(path(&run).reached && path(&run).way_back.is_none());
         let why = stderr(&output);
