@@ -8,7 +8,7 @@ use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::udp::UdpReceiver;
 use plumb_net::bulk::{Batch, BulkSocket};
-use plumb_wire::iperf3::{CONNECT, Parameters, Results, StreamResults, stream_id};
+use plumb_wire::iperf3::{CONNECT, CONNECT_AGAIN, Parameters, Results, StreamResults, stream_id};
 use plumb_wire::native::control::Token;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, count};
@@ -41,7 +41,7 @@ const PACING_US: u64 = 50;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What all datagrams have together that begin a stream.
-const BEGINNING_BYTES: u64 = (BEGIN_WAITS.len() * CONNECT.len()) as u64;
+const BEGINNING_BYTES: u64 = (BEGIN_WAITS.len() * CONNECT_AGAIN.len()) as u64;
 
 /// So many streams down and up, all alike.
 #[derive(Debug, Clone)]
@@ -151,8 +151,10 @@ impl Datagrams {
             prepare_to_receive(&self.flow, &socket)?;
         }
         let mut batch = Batch::new(1, usize::from(self.flow.largest_bytes()));
+        let mut says = CONNECT.as_slice();
         for wait in BEGIN_WAITS {
-            socket.send(&CONNECT)?;
+            socket.send(says)?;
+            says = &CONNECT_AGAIN;
             let until = Instant::now() + wait;
             while let Some(left) = until.checked_duration_since(Instant::now()) {
                 let is_readable = socket.wait_readable(left.min(LOOK))?;

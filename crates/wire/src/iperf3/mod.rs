@@ -11,7 +11,7 @@ mod udp;
 
 pub use parameters::{Limits, Parameters, Test};
 pub use results::{Results, StreamResults};
-pub use udp::{CONNECT, CONNECTED, Counter, Header, header_bytes};
+pub use udp::{CONNECT, CONNECT_AGAIN, CONNECTED, Counter, Header, header_bytes, is_connect};
 
 /// The port, TCP and UDP (`PORT`).
 pub const PORT: u16 = 5201;

@@ -6,6 +6,19 @@ use std::time::Duration;
 pub const CONNECT: [u8; 4] = *b"9876";
 pub const CONNECTED: [u8; 4] = *b"6789";
 
+/// What a client sends to begin it when no answer came. A server that has begun the stream takes that for data: its first four bytes
+/// begin a stream, and as a header it has the number 0, which counts for nothing. With the four bytes alone iperf3's server reads a
+/// number that it finds in its buffer, and counts all later ones as lost.
+pub const CONNECT_AGAIN: [u8; 16] = {
+    let [a, b, c, d] = CONNECT;
+    [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+};
+
+/// Whether a datagram begins a stream, or says so again.
+pub fn is_connect(datagram: &[u8]) -> bool {
+    datagram == CONNECT || datagram == CONNECT_AGAIN
+}
+
 /// Bytes of the header: seconds, microseconds, and a number of 32 or 64 bits, all big-endian.
 pub const fn header_bytes(has_long_counters: bool) -> usize {
     if has_long_counters { 16 } else { 12 }

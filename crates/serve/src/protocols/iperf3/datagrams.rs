@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use plumb_net::bulk::{Batch, BulkSocket};
 use plumb_wire::iperf3::{
-    CONNECT, CONNECTED, Counter, ErrorCode, Header, Results, StreamResults, Test, stream_id,
+    CONNECT_AGAIN, CONNECTED, Counter, ErrorCode, Header, Results, StreamResults, Test, is_connect,
+    stream_id,
 };
 
 use super::control::Ended;
@@ -129,7 +130,10 @@ impl Running for Datagrams {
 /// Counts what comes until the test is over, within [`LOOK`] of that.
 fn receive(socket: &BulkSocket, test: &Test, shared: &Shared) -> StreamResults {
     let begun = Instant::now();
-    let mut batch = Batch::new(BATCH, test.block_bytes.max(CONNECT.len() as u32) as usize);
+    let mut batch = Batch::new(
+        BATCH,
+        test.block_bytes.max(CONNECT_AGAIN.len() as u32) as usize,
+    );
     let (mut counter, mut omitted) = (Counter::default(), None);
     while !shared.is_over() {
         if omitted.is_none() && begun.elapsed() >= shared.omit {
@@ -143,7 +147,7 @@ fn receive(socket: &BulkSocket, test: &Test, shared: &Shared) -> StreamResults {
                 for message in batch.messages() {
                     let datagram = message.payload;
                     // The answer to the first one was lost.
-                    if datagram == CONNECT {
+                    if is_connect(datagram) {
                         let _ = socket.send(&CONNECTED);
                         continue;
                     }

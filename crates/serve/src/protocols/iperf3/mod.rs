@@ -20,7 +20,7 @@ use plumb_load::frames::read_exact_by;
 use plumb_net::bulk::BulkSocket;
 use plumb_net::clock::monotonic_ns;
 use plumb_net::datagram::DatagramSocket;
-use plumb_wire::iperf3::{CONNECT, CONNECTED, COOKIE_BYTES, PORT};
+use plumb_wire::iperf3::{CONNECT, CONNECT_AGAIN, CONNECTED, COOKIE_BYTES, PORT};
 use plumb_wire::native::spec::GREETING_TIMEOUT;
 
 use crate::gate::Gate;
@@ -142,7 +142,7 @@ fn connect(socket: UdpSocket, sessions: &Sessions, gate: &Gate) -> io::Result<()
             Ok(Some(received)) => {
                 failures = 0;
                 let from = received.from;
-                let expected = received.len == CONNECT.len()
+                let expected = [CONNECT.len(), CONNECT_AGAIN.len()].contains(&received.len)
                     && sessions.waits_for_datagrams(from.ip().to_canonical());
                 let here = crate::echo::asked_address(&received, port).filter(|_| expected);
                 let Some(here) = here else {
