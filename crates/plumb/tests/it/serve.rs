@@ -135,8 +135,14 @@ fn it_becomes_another_user_once_its_ports_are_bound() {
     // A port that only root may bind, and that no other test uses.
     let options = ["--user", "nobody", "--port-of", "stamp=863"];
     let responder = Responder::start_for(Weight::Light, &options);
-    let status = format!("/proc/{}/status", responder.child.id());
-    let status = std::fs::read_to_string(status).unwrap();
+    let path = format!("/proc/{}/status", responder.child.id());
+    let read = || std::fs::read_to_string(&path).unwrap();
+    // Its ports are bound before, and a client may come between the two.
+    let begun = Instant::now();
+    while read().contains("\nUid:\t0\t") && begun.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let status = read();
     let field = |name: &str| {
         let line = status.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace()
