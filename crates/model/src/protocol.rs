@@ -7,7 +7,7 @@ vocabulary! {
     pub enum Protocol {
         /// ICMP or ICMPv6 echo (RFC 792, RFC 4443).
         Icmp = "icmp",
-        /// UDP. For a ping it is the echo of plumb's own responder, whose residence time is taken out.
+        /// UDP. To plumb's own responder these are its echoes, whose residence time is taken out.
         Udp = "udp",
         /// Plain datagrams to a UDP port: an echo service, or the host that reports that nothing is there,
         /// answers.

@@ -123,8 +123,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, None) => {
             if !arguments.local {
                 say(
-                    "no far end was given, and there is none that may be measured with: this machine is checked, and not its \
-                     line. `plumb explain far-end` shows how the line is checked, too",
+                    "no far end was given, and there is no server that you agreed to: this machine is checked, and not the line. How to \
+                     check the line too: plumb explain far-end",
                 );
             }
             return arguments.check_local(asked, times);

@@ -306,7 +306,8 @@ Examples:
   plumb lab run home-cable -- plumb check server
                                      the same check on an emulated line";
 
-const MORE: &str = "plumb VERB -h has the usual options, plumb VERB --help all; plumb --version.";
+const MORE: &str =
+    "Usual options: plumb VERB -h. All options: plumb VERB --help. Version: plumb --version.";
 
 /// What `plumb` alone prints: where to begin.
 pub(crate) const BEGIN: &str = "\

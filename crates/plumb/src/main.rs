@@ -59,7 +59,7 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand
 
 #[cfg_attr(
     feature = "lab",
-    doc = "plumb measures a network path, finds what limits it and why, and names the change that helps. In its lab it makes the change and proves that it did."
+    doc = "plumb measures a network path, finds what limits it and why, and names the change that helps. In its lab it makes the change and shows that it helped."
 )]
 #[cfg_attr(
     not(feature = "lab"),

@@ -326,6 +326,12 @@ fn split(text: &str) -> anyhow::Result<(&str, Option<u16>)> {
     }
     let port = match port.map(str::parse) {
         None => None,
+        // What is left of a URL without a host.
+        Some(_) if port.is_some_and(|port| port.starts_with('/')) => {
+            return Err(wrong(format!(
+                "'{text}' names no host: write HOST, HOST:PORT, [ADDRESS]:PORT or http://HOST/"
+            )));
+        }
         Some(Ok(port)) if port != 0 => Some(port),
         Some(_) => {
             return Err(wrong(format!(

@@ -109,7 +109,9 @@ pub(crate) fn pacing_bps(rate: BitRate) -> Result<u64, String> {
     let rate = rate.bps();
     match PACING_BPS.contains(&rate) {
         true => Ok(rate),
-        false if rate < *PACING_BPS.start() => Err("it can be 1kbit or more".to_owned()),
+        false if rate < *PACING_BPS.start() => Err(format!(
+            "{rate} bit/s is less than the kernel paces: write 1kbit or more, such as 50mbit"
+        )),
         false => Err("no interface is that fast: it can be 1600gbit at most".to_owned()),
     }
 }

@@ -21,9 +21,10 @@ use crate::usage::wrong;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb rr server                    one request after the other, over TCP
-  plumb rr server --connect          a connection for each (netperf's CRR)
-  plumb rr server -u --per-second 1000 -t 30
+  plumb transactions server          one request after the other, over TCP
+  plumb transactions server --connect
+                                     a connection for each (netperf's CRR)
+  plumb transactions server -u --per-second 1000 -t 30
 
 Limits: times are between system calls of the program, as netperf's are: below 100 µs they are the processors' as much as the \
 path's. Programs encrypt, not their kernels (no kTLS). See `plumb explain transactions`.";
