@@ -307,7 +307,7 @@ Examples:
                                      the same check on an emulated line";
 
 const MORE: &str =
-    "Usual options: plumb VERB -h. All options: plumb VERB --help. Version: plumb --version.";
+    "Usual options: plumb VERB -h; all: plumb VERB --help; version: plumb --version.";
 
 /// What `plumb` alone prints: where to begin.
 pub(crate) const BEGIN: &str = "\
