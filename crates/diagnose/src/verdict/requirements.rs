@@ -12,6 +12,7 @@ use plumb_model::units::human_seconds;
 use super::budget;
 use crate::evidence::{CUT_RATIO, Carried};
 use crate::experiment::shows_no_limit;
+use crate::loss::LOSS_WARNING;
 use crate::signs::{is_line_known_full, percent};
 use crate::{Case, lengths, reading};
 
@@ -70,6 +71,8 @@ enum Reason {
     ProbesLost(f64),
     /// Share lost of small datagrams, twice as many a second as TCP's packets, and no finding says why.
     SmallLost(f64),
+    /// The same of datagrams that were slower than TCP.
+    SlowerLost(f64),
 }
 
 /// A need that is not met.
@@ -152,15 +155,25 @@ fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
         return Some(Missing::new(need, Reason::HeldOnPurpose));
     }
     let open = || shows_no_limit(case, direction).then_some(Reason::LimitUnknown);
-    let small = || small_lost(case, direction).map(Reason::SmallLost);
-    let reason = held_by_ends(case, carried).or_else(open).or_else(small);
+    let lost = |experiment, least| lost_from(case, experiment, direction, least);
+    let small = || lost(Experiment::SmallPackets, CUT_RATIO).map(Reason::SmallLost);
+    let flows = case.flow_limit(direction).is_some();
+    let slower = || lost(Experiment::Paced, LOSS_WARNING).filter(|_| !flows);
+    let slower = || slower().map(Reason::SlowerLost);
+    let held = held_by_ends(case, carried);
+    let reason = held.or_else(open).or_else(small).or_else(slower);
     reason.map(|reason| Missing::new(need, reason))
 }
 
-/// Share lost of small datagrams, where the path lost more than a limit of bits would.
-fn small_lost(case: &Case<'_>, direction: Direction) -> Option<f64> {
-    let small = case.streamed(Experiment::SmallPackets, direction).last()?;
-    (small.loss_bounds().0 >= CUT_RATIO).then(|| small.lost_ratio())
+/// Share lost of the datagrams of an experiment that a limit of the line's bits passes whole, where it is so much at least.
+fn lost_from(
+    case: &Case<'_>,
+    experiment: Experiment,
+    direction: Direction,
+    least: f64,
+) -> Option<f64> {
+    let stream = case.streamed(experiment, direction).last()?;
+    (stream.loss_bounds().0 >= least).then(|| stream.lost_ratio())
 }
 
 /// Whether a load says nothing of the path's limit, because the ends held it back. What a window
@@ -306,6 +319,10 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
         }
         Reason::SmallLost(share) => format!(
             "{} of small datagrams were lost that were twice as many a second as TCP's packets, and why was not found out",
+            percent(share)
+        ),
+        Reason::SlowerLost(share) => format!(
+            "{} of the datagrams were lost that were slower than TCP, and why was not found out",
             percent(share)
         ),
         Reason::LimitUnknown => {

@@ -2,7 +2,12 @@
 
 use proptest::prelude::*;
 
+use plumb_model::context::Experiment;
+use plumb_model::run::Run;
+
 use super::*;
+use crate::diagnose;
+use crate::experiment::tests::{carried_up, made, stream};
 
 #[test]
 fn what_is_measured_and_healthy_is_cleared() {
@@ -14,6 +19,35 @@ fn what_is_measured_and_healthy_is_cleared() {
         verdict.headline,
         "No fault found: 50.0 Mbit/s down and 50.0 Mbit/s up, round trips grow by at most 4.0 ms under load, no probe of the idle path was lost (below 1.9 %)."
     );
+}
+
+/// A limit of datagrams alone: TCP fills the line, and what goes slower than it does not arrive.
+#[test]
+fn datagrams_that_are_lost_below_the_rate_of_tcp_clear_nothing() {
+    let policer = include_str!("../../../fixtures/home-cable-managed.json");
+    let clearance = |lost_ratio: f64| {
+        let mut run = Run::from_json(policer).unwrap();
+        let pps = carried_up(&run) / (1400.0 * 8.0);
+        for (experiment, times, lost) in [
+            (Experiment::Paced, 0.8, lost_ratio),
+            (Experiment::Overload, 1.4, 0.3),
+        ] {
+            let sent = (2.0 * times * pps) as u64;
+            made(
+                &mut run,
+                stream(experiment, times * pps, 1400),
+                sent,
+                lost,
+                0.02,
+            );
+        }
+        let (findings, verdict) = diagnose(&Case::of(&run), Scope::Path);
+        assert_eq!(findings, []);
+        verdict.clearance
+    };
+    assert_eq!(clearance(0.0), Some(Clearance::Cleared));
+    assert_eq!(clearance(0.7), Some(Clearance::NotMeasured));
+    assert_eq!(clearance(0.03), Some(Clearance::NotMeasured));
 }
 
 #[test]
