@@ -2,9 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use plumb_load::{Client, ClientError};
+use plumb_load::{Client, ClientError, Iperf3, Peer, PhasePlan, Unconducted};
+use plumb_model::direction::OneDirection;
+use plumb_wire::native::control::flow::{Flows, TcpFlow};
 
 const TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -72,4 +75,44 @@ fn a_port_that_speaks_something_else() {
             "{error:?} to {answer:?}"
         );
     }
+}
+
+/// An iperf3 server that goes after it has taken the parameters, so often; how many tests were begun with it.
+#[test]
+fn a_test_that_the_path_ended_before_it_began_is_begun_once_more() {
+    /// States of `iperf_api.h`.
+    const PARAMETER_EXCHANGE: u8 = 9;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let begun = std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut begun = 0;
+            for socket in listener.incoming() {
+                let mut socket = socket.unwrap();
+                // The cookie, or nothing where the test is over.
+                if socket.read_exact(&mut [0; 37]).is_err() {
+                    return begun;
+                }
+                begun += 1;
+                socket.write_all(&[PARAMETER_EXCHANGE]).unwrap();
+                let _ = socket.read(&mut [0; 4096]);
+            }
+            begun
+        });
+        let plan = PhasePlan {
+            flows: vec![Flows::tcp(1, OneDirection::Up, TcpFlow::default())],
+            duration: Duration::from_secs(1),
+            byte_limit: None,
+            until_steady: false,
+            from: None,
+            to: None,
+        };
+        let mut peer = Iperf3::at("box", address);
+        let ended = peer.run_phase(&plan, &mut Unconducted, &|_| (), &AtomicBool::new(false));
+        let lost = ended.map(|_| ()).unwrap_err();
+        assert!(matches!(lost, ClientError::Lost { .. }), "{lost:?}");
+        drop(TcpStream::connect(address).unwrap());
+        server.join().unwrap()
+    });
+    assert_eq!(begun, 2);
 }

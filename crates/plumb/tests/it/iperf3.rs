@@ -218,9 +218,35 @@ fn datagrams() {
     }
 }
 
+/// No answer of a server to the beginning of a stream arrives, so that the first one is begun several times, in vain.
+fn unanswered() {
+    let loses = format!(r#"{{ type = "periodic_loss", every = 1, match = "udp" }}, {LINE}"#);
+    let mut network = Network::line(LINE, &loses);
+    network.serves("server");
+    network.service("server", &["iperf3", "--server", "--port", "5202"], 5202);
+    for port in [5201, 5202] {
+        let script = format!(
+            "plumb rate server --protocol iperf3 --port {port} --udp --up -P 2 -t 1 --rate 5mbit --json"
+        );
+        let (printed, _) = network.script(&script);
+        let run = Run::from_json(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"));
+        let mut streams = 0;
+        for measurement in &run.measurements {
+            let Outcome::Udp(udp) = &measurement.outcome else {
+                continue;
+            };
+            let receiver = udp.receiver.as_ref().unwrap();
+            assert_eq!(receiver.lost, 0, "port {port}: {printed}");
+            assert!(receiver.received > 100, "port {port}: {printed}");
+            streams += 1;
+        }
+        assert_eq!(streams, 2, "{printed}");
+    }
+}
+
 #[test]
 fn its_servers_are_measured_with() {
-    side_by_side(&[&client, &datagrams]);
+    side_by_side(&[&client, &datagrams, &unanswered]);
 }
 
 #[test]
