@@ -1,6 +1,7 @@
 //! Whatever ends a measurement before its time: the outcome is clear, and what was measured until then is kept.
 
-use std::process::{Command, Output, Stdio};
+use std::io::Read as _;
+use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use plumb_model::run::Run;
 const SOON: Duration = Duration::from_secs(8);
 
 /// Waits until a client's control connection to a port of this host is established, as /proc/net/tcp has it.
-fn connected(port: u16) {
+fn connected(port: u16, client: &mut Child) {
     let far = format!("0100007F:{port:04X}");
     let started = Instant::now();
     let is_it = |line: &str| {
@@ -30,6 +31,11 @@ fn connected(port: u16) {
         .lines()
         .any(is_it)
     {
+        if let Some(status) = client.try_wait().unwrap() {
+            let mut said = String::new();
+            let _ = client.stderr.take().unwrap().read_to_string(&mut said);
+            panic!("the client ended before it came, with {status}: {said}");
+        }
         assert!(
             started.elapsed() < Duration::from_secs(20),
             "no client came"
@@ -45,13 +51,13 @@ fn harmed(command: &str, name: &str, after: Duration) -> Output {
     let mut arguments: Vec<&str> = command.split(' ').collect();
     arguments.insert(1, "127.0.0.1");
     arguments.extend(["--port", &port, "--json"]);
-    let client = Command::new(PLUMB)
+    let mut client = Command::new(PLUMB)
         .args(&arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    connected(responder.port);
+    connected(responder.port, &mut client);
     sleep(after);
     signal(responder.child.id() as i32, name);
     let harmed_at = Instant::now();
