@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use plumb_wire::native::control::frame::{
-    FrameError, decode_body, decode_packed_body, encode_frame, encode_packed_frame, frame_length,
+    FrameError, decode_body, decode_packed_body, encode_frame, frame_length,
 };
 use plumb_wire::native::spec::FRAME_HEADER_BYTES;
 use serde::Serialize;
@@ -95,21 +95,6 @@ pub fn write_frame(
     deadline: Instant,
 ) -> Result<(), LinkError> {
     let frame = encode_frame(message, max)?;
-    write_all_by(stream, &frame, deadline)?;
-    Ok(())
-}
-
-/// The same packed.
-///
-/// # Errors
-/// Like [`write_frame`].
-pub fn write_packed_frame(
-    stream: &TcpStream,
-    message: &impl Serialize,
-    max: usize,
-    deadline: Instant,
-) -> Result<(), LinkError> {
-    let frame = encode_packed_frame(message, max)?;
     write_all_by(stream, &frame, deadline)?;
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(crate) struct Port {
     pub(crate) echo: UdpSocket,
 }
 
-/// Listeners that whoever started this process had opened before, each until it is taken.
+/// Listeners that a service manager opened for this process, each until it is taken.
 #[derive(Debug, Default)]
 pub(crate) struct Inherited(Mutex<Vec<TcpListener>>);
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::QuicSide;
-use plumb_load::frames::{LinkError, read_frame_until, write_frame, write_packed_frame};
+use plumb_load::frames::{LinkError, read_frame_until, write_all_by, write_frame};
 use plumb_load::life::Life;
 use plumb_load::streams::{Carrier, Stream, prepare};
 use plumb_load::traffic::{Traffic, TrafficPlan};
@@ -21,6 +21,7 @@ use plumb_model::units::si;
 use plumb_net::bulk::BulkSocket;
 use plumb_net::tcp;
 use plumb_wire::native::control::flow::Flow;
+use plumb_wire::native::control::frame::encode_packed_frame;
 use plumb_wire::native::control::session::{Admitted, ServerSession, Step};
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{
@@ -470,8 +471,9 @@ impl Session<'_, '_> {
         if !self.packs {
             return send(self.socket, message);
         }
-        let deadline = Instant::now() + SILENCE_TIMEOUT;
-        write_packed_frame(self.socket, message, MAX_SERVER_FRAME_BYTES, deadline)
+        let frame = encode_packed_frame(message, MAX_SERVER_FRAME_BYTES)?;
+        write_all_by(self.socket, &frame, Instant::now() + SILENCE_TIMEOUT)?;
+        Ok(())
     }
 
     fn welcome(&self) -> ServerMessage {

@@ -80,7 +80,7 @@ const PACKED: u8 = 0;
 /// Shorter frames gain nothing by being packed, in bytes.
 const WORTH_PACKING_BYTES: usize = 512;
 
-/// The same packed, where it is long enough for that.
+/// Length and body of a message, packed where it is long enough for that.
 ///
 /// # Errors
 /// When it is longer than `max` bytes before it is packed.
@@ -90,15 +90,16 @@ pub fn encode_packed_frame(message: &impl Serialize, max: usize) -> Result<Vec<u
     if body.len() < WORTH_PACKING_BYTES {
         return Ok(frame);
     }
-    let mut packed = DeflateEncoder::new(vec![PACKED], Compression::fast());
-    let packed = packed.write_all(body).and_then(|()| packed.finish());
-    let packed = packed.ok().filter(|packed| packed.len() < body.len());
-    let Some(Ok(length)) = packed.as_ref().map(|packed| u32::try_from(packed.len())) else {
-        return Ok(frame);
-    };
-    let mut frame = length.to_be_bytes().to_vec();
-    frame.extend(packed.unwrap_or_default());
-    Ok(frame)
+    let mut packer = DeflateEncoder::new(vec![PACKED], Compression::fast());
+    let packed = packer.write_all(body).and_then(|()| packer.finish());
+    Ok(
+        match packed.map(|packed| (u32::try_from(packed.len()), packed)) {
+            Ok((Ok(header), packed)) if packed.len() < body.len() => {
+                [header.to_be_bytes().as_slice(), &packed].concat()
+            }
+            _ => frame,
+        },
+    )
 }
 
 /// The length that a header announces, if it is one that the far end may send.
@@ -131,8 +132,8 @@ pub fn decode_packed_body<M: DeserializeOwned>(body: &[u8], max: usize) -> Resul
         return decode_body(body);
     };
     let mut json = Vec::new();
-    let unpacked = DeflateDecoder::new(packed).take(max as u64 + 1);
-    match { unpacked }.read_to_end(&mut json) {
+    let mut unpacked = DeflateDecoder::new(packed).take(max as u64 + 1);
+    match unpacked.read_to_end(&mut json) {
         Ok(length) if length <= max => decode_body(&json),
         _ => Err(FrameError::Packed { max }),
     }
