@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use anyhow::Context as _;
+use plumb_measure::error::MeasureError;
 use plumb_net::process::on_interrupt;
+use plumb_probe::ProbeError;
 
 use crate::output::message;
 use crate::stderr::fail;
@@ -71,7 +73,12 @@ pub(crate) fn status(result: anyhow::Result<ExitCode>) -> ExitCode {
 
 /// The status that an error stands for.
 pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
-    match error.is::<UsageError>() {
+    let probes = error.downcast_ref().and_then(|error| match error {
+        MeasureError::Probe(error) => Some(error),
+        _ => None,
+    });
+    let asked_wrong = probes.or(error.downcast_ref::<ProbeError>());
+    match error.is::<UsageError>() || asked_wrong.is_some_and(ProbeError::is_of_what_was_asked) {
         true => USAGE,
         false => FAILED,
     }

@@ -1,6 +1,6 @@
 //! Far ends: their names, addresses and responders.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::progress::Line;
 use crate::stderr::say;
 use crate::usage::wrong;
 
-/// How long a responder may take to answer: a lost SYN is sent again after 1 s and 3 s.
+/// How long a responder may take to answer: a lost SYN is retransmitted after 1 s and 3 s.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A far end as the user named it, and the address used for it.
@@ -118,6 +118,15 @@ impl PathOptions {
 
     /// Looks a name up, and finds the interface towards it.
     pub(crate) fn towards(&self, host: &str) -> anyhow::Result<(Target, Outlet)> {
+        if let Some(from) = &self.from {
+            // Before a name is looked up, which may take long; the address's own version is asked for below.
+            let any = match from.source {
+                Some(IpAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+                _ => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            };
+            let checked = from.check(SocketAddr::new(any, 0));
+            checked.context("cannot send as --from asks")?;
+        }
         let target = Target::resolve_as(host, self.family.chosen())?;
         let outlet = outlet_towards(&target.name, target.address, self.from.as_ref())?;
         Ok((target, outlet))

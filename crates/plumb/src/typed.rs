@@ -30,6 +30,9 @@ pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) ->
                 if error.get(ContextKind::SuggestedArg).is_none() {
                     suggest(&mut error, option_tip(command, &words, &typed));
                 }
+            } else if let Some(tip) = value_tip(command, &words, &typed) {
+                error.remove(ContextKind::Suggested);
+                suggest(&mut error, tip);
             }
         }
         ErrorKind::InvalidSubcommand => {
@@ -44,8 +47,38 @@ pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) ->
         }
         _ => {}
     }
-    stderr::print_styled(&error.render().ansi().to_string());
+    let mut printed = error.render().ansi().to_string();
+    if let Some(said) = std::error::Error::source(&error).map(ToString::to_string)
+        && let Some(accepted) = accepted(&said)
+    {
+        printed = printed.replacen(&said, &accepted, 1);
+    }
+    stderr::print_styled(&printed);
     ExitCode::from(USAGE)
+}
+
+/// What a number may be, where the reader of numbers said in its own words what this one is not.
+fn accepted(said: &str) -> Option<String> {
+    if let Some((_, range)) = said.split_once(" is not in ") {
+        let (low, high) = range.split_once("..")?;
+        return Some(match (low, high.strip_prefix('=')) {
+            ("", Some(high)) => format!("write a number of at most {high}"),
+            (low, Some(high)) => format!("write a number from {low} to {high}"),
+            (low, None) if high.is_empty() => format!("write a number of at least {low}"),
+            (low, None) => format!("write a number from {low} to below {high}"),
+        });
+    }
+    match said {
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            Some("write a whole number".to_owned())
+        }
+        "invalid float literal" | "cannot parse float from empty string" => {
+            Some("write a number, such as 0.5".to_owned())
+        }
+        "number too large to fit in target type" => Some("it is too large".to_owned()),
+        "number too small to fit in target type" => Some("it is too small".to_owned()),
+        _ => None,
+    }
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
@@ -102,10 +135,42 @@ pub(crate) fn letters(verb: &Command) -> impl Iterator<Item = (char, &clap::Arg)
         })
 }
 
+fn word_before<'a>(words: &[&'a str], typed: &str) -> Option<&'a str> {
+    let at = words.iter().position(|word| *word == typed)?;
+    words.get(at.checked_sub(1)?).copied()
+}
+
+/// Why a word is one too many, where an option before it has no value: the word behind that was read as something else.
+fn value_tip(command: &Command, words: &[&str], typed: &str) -> Option<String> {
+    let (verb, _) = verb_of(command, words);
+    let until = words.iter().position(|word| *word == typed)?;
+    let before = words.get(..until)?;
+    let (option, taken) = before
+        .iter()
+        .zip(before.iter().skip(1))
+        .find(|(option, next)| {
+            let flag = option.strip_prefix("--").and_then(|long| {
+                verb.get_arguments()
+                    .find(|arg| arg.get_long() == Some(long))
+            });
+            let flag = flag.is_some_and(|arg| !arg.get_action().takes_values());
+            flag && !next.starts_with('-')
+        })?;
+    Some(format!(
+        "{option} takes no value, so that '{taken}' was read as what stands alone"
+    ))
+}
+
 /// What may have been meant by an option that a verb does not have.
 fn option_tip(command: &Command, words: &[&str], typed: &str) -> String {
     let (verb, name) = verb_of(command, words);
     let help = format!("{name} --help shows all");
+    if let Some(before) = typed.strip_prefix('-')
+        && before.starts_with(|first: char| first.is_ascii_digit() && !matches!(first, '4' | '6'))
+        && let Some(option) = word_before(words, typed)
+    {
+        return format!("{option} takes no number below zero; {help}");
+    }
     let Some(long) = typed.strip_prefix("--") else {
         let mut letters: Vec<String> = letters(verb)
             .map(|(letter, _)| format!("-{letter}"))
@@ -117,6 +182,9 @@ fn option_tip(command: &Command, words: &[&str], typed: &str) -> String {
         };
     };
     let long = long.split('=').next().unwrap_or(long);
+    if longs(verb).any(|known| known == long) {
+        return format!("options stand behind the command: {name} --{long}; {help}");
+    }
     let like = |known: &&str| strsim::normalized_damerau_levenshtein(long, known);
     if let Some(near) = longs(verb).max_by(|a, b| like(a).total_cmp(&like(b)))
         && like(&near) >= NEAR
@@ -159,6 +227,42 @@ mod tests {
             "{letters}"
         );
         assert!(tip("lab list --x", "--x").contains("plumb lab list --help"));
+        let first = tip("--json check server", "--json");
+        assert!(
+            first.contains("behind the command: plumb check --json"),
+            "{first}"
+        );
+        let negative = tip("ping -c -1 server", "-1");
+        assert!(
+            negative.contains("-c takes no number below zero"),
+            "{negative}"
+        );
+    }
+
+    #[test]
+    fn a_word_too_many_behind_an_option_without_a_value_is_explained() {
+        let words = ["rate", "--udp", "53", "server"];
+        let tip = value_tip(&command(true), &words, "server").unwrap_or_default();
+        assert!(
+            tip.contains("--udp takes no value") && tip.contains("'53'"),
+            "{tip}"
+        );
+        assert_eq!(value_tip(&command(true), &["mtu", "a", "b"], "b"), None);
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_is_answered_with_those_that_can() {
+        let said = |text| accepted(text).unwrap_or_default();
+        assert_eq!(
+            said("70000 is not in 0..=65535"),
+            "write a number from 0 to 65535"
+        );
+        assert_eq!(said("0 is not in 1.."), "write a number of at least 1");
+        assert_eq!(
+            said("invalid digit found in string"),
+            "write a whole number"
+        );
+        assert_eq!(accepted("a rate such as 9Gbit/s is needed"), None);
     }
 
     #[test]

@@ -450,6 +450,21 @@ pub enum ProbeError {
 }
 
 impl ProbeError {
+    /// Whether what was asked for cannot be, wherever it is asked.
+    pub fn is_of_what_was_asked(&self) -> bool {
+        use ProbeError::{
+            ConnectionRate, Connections, Dscp, Interval, Many, Name, NoTrust, NotMany, Protocol,
+            Rate, Size,
+        };
+        match self {
+            Interval | Connections | Rate | NoTrust | NotMany | Dscp => true,
+            Name(_) | Protocol(_) | ConnectionRate { .. } | Size { .. } | Many { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl ProbeError {
     /// Why there is no socket for ICMP. Who may open none is told EPERM (raw(7)); EACCES comes from
     /// connecting it (connect(2)).
     pub(crate) fn icmp(plan: &Plan, source: IcmpError) -> Self {
