@@ -11,10 +11,11 @@ use plumb_model::formula::transfer::Transfer;
 use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, ByteCount};
 
-use crate::output::{message, print, print_json};
+use crate::output::{message, print, print_json, style};
 use crate::quantity::{rate_above_zero, time};
 use crate::usage::wrong;
 use crate::words;
+use crate::wrapped::wrap;
 
 /// Examples, for the verb's help.
 pub(crate) const EXAMPLES: &str = "\
@@ -224,16 +225,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         print_json(&answer)?;
     } else {
-        let lines: String = answer
+        let width = style().width;
+        let mut text: String = answer
             .answers
             .iter()
             .map(|a| format!("{}\n", a.text))
             .collect();
-        let warning = answer
-            .warning
-            .as_ref()
-            .map_or_else(String::new, |warning| format!("\nWarning: {warning}\n"));
-        print(&format!("{lines}{warning}\n{}\n", answer.method))?;
+        if let Some(warning) = &answer.warning {
+            text.push('\n');
+            wrap(&mut text, "Warning: ", 0, warning, width);
+        }
+        text.push('\n');
+        wrap(&mut text, "", 0, &answer.method, width);
+        print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if asked.eq_ignore_ascii_case(CAUSES) {
-        arguments.show_lines(&causes::list())?;
+        arguments.show_lines(&causes::list(style().width))?;
         return Ok(ExitCode::SUCCESS);
     }
     // One word may be a topic, a setting of several systems, and a counter: all that is known is told.
@@ -63,12 +63,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .chain(counter::named(&asked).map(counter_page))
         .collect();
     if found.is_empty() {
-        let meant = match meant(&asked, &pages, &catalogue) {
+        let near = match meant(&asked, &pages, &catalogue) {
             none if none.is_empty() => String::new(),
-            near => format!("did you mean {}? ", near.join(", ")),
+            near => format!(": did you mean {}?", near.join(", ")),
+        };
+        let rest = match pages::that_mention(&pages, &asked) {
+            none if none.is_empty() => format!("the topics are {topics}"),
+            pages => format!("these pages mention it: {}", pages.join(", ")),
         };
         return Err(wrong(format!(
-            "nothing is written about '{asked}': {meant}the topics are {topics}; plumb explain knobs lists the settings"
+            "no page, setting or counter is called '{asked}'{near}; {rest}; plumb explain alone lists all topics"
         )));
     }
     arguments.show(&found.join("\n"))?;

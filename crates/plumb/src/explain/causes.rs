@@ -10,9 +10,10 @@ use plumb_model::order::sort_few;
 use plumb_model::vocabulary::Vocabulary as _;
 
 use crate::check::plan::{FarEnd, measures};
+use crate::wrapped::wrap;
 
 /// All of them, by family.
-pub(super) fn list() -> String {
+pub(super) fn list(width: usize) -> String {
     let mut families: Vec<_> = all().map(|(_, entry)| entry.family).collect();
     sort_few(&mut families, Ord::cmp);
     families.dedup();
@@ -20,7 +21,8 @@ pub(super) fn list() -> String {
     for family in families {
         let _ = write!(text, "\n{}:\n", family.title());
         for (cause, _) in all().filter(|(_, entry)| entry.family == family) {
-            let _ = writeln!(text, "  {:26} {}", cause.name(), meaning(cause));
+            let name = format!("  {:26} ", cause.name());
+            wrap(&mut text, &name, name.len(), &meaning(cause), width);
         }
     }
     text += "\nplumb explain CAUSE shows what looks like it and what would prove it.\n\n";
@@ -32,8 +34,9 @@ fn seen() -> String {
     const EFFORTS: [Effort; 3] = [Effort::Quick, Effort::Usual, Effort::Thorough];
     let mut text = String::from(
         "# Which checks look for them\n\n\
-         R: against `plumb serve`; H: against any host that answers; L: without a far end (plumb check --local).\n\
-         With *, only where raw sockets may be opened (root, CAP_NET_RAW). A dot: not by any of these.\n\n",
+         R: against `plumb serve`; H: against any host that answers; L: without a far end\n\
+         (plumb check --local). With *, only where raw sockets may be opened (root,\n\
+         CAP_NET_RAW). A dot: not by any of these.\n\n",
     );
     let _ = writeln!(
         text,
@@ -46,7 +49,9 @@ fn seen() -> String {
         let line = format!("  {:26} {quick:10} {usual:10} {thorough}", cause.name());
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    text + "\nThe rest is looked for by plumb check --for web, transfer or backup, and by verbs of their own: plumb host, path, mtu, capacity, port, page; plumb diagnose judges several together.\n"
+    text + "\nThe rest is looked for by plumb check --for web, transfer or backup, and by\n\
+            commands of their own: plumb host, path, mtu, capacity, port, page; plumb diagnose\n\
+            judges several together.\n"
 }
 
 /// Against which far ends a check of that effort looks for a cause.
@@ -118,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_cause_is_listed_and_has_a_page() {
-        let (list, pages) = (list(), pages::built_in().unwrap());
+        let (list, pages) = (list(80), pages::built_in().unwrap());
         for (cause, name) in Cause::WORDS {
             assert!(list.contains(&format!("\n  {name} ")), "{name}");
             assert!(page(name).unwrap().contains(meaning(*cause)), "{name}");

@@ -32,6 +32,26 @@ pub(super) fn named<'a>(pages: &'a [Page], asked: &str) -> Option<&'a Page> {
     by_topic.or_else(|| pages.iter().find(|page| page.also.contains(&asked)))
 }
 
+/// The topics of the pages that have a word, or words in this order, in their text.
+pub(super) fn that_mention<'a>(pages: &'a [Page], asked: &str) -> Vec<&'a str> {
+    /// Less than this is in every page.
+    const ENOUGH_CHARS: usize = 3;
+    let asked = asked.trim().to_lowercase();
+    if asked.chars().count() < ENOUGH_CHARS {
+        return Vec::new();
+    }
+    let whole = |text: &str| {
+        text.match_indices(&asked).any(|(at, found)| {
+            let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+            let (before, behind) = (text.get(..at), text.get(at + found.len()..));
+            !letter(before.and_then(|text| text.chars().next_back()))
+                && !letter(behind.and_then(|text| text.chars().next()))
+        })
+    };
+    let with = pages.iter().filter(|page| whole(&page.text.to_lowercase()));
+    with.map(|page| page.topic.as_str()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -52,5 +72,17 @@ mod tests {
             }
         }
         assert!(known.len() > 100);
+    }
+
+    #[test]
+    fn a_word_without_a_page_leads_to_those_that_have_it() {
+        let page = |topic: &str, text: &str| Page {
+            topic: topic.to_owned(),
+            also: Vec::new(),
+            text: text.to_owned(),
+        };
+        let pages = [page("a", "# A\n\nNUMA nodes."), page("b", "# B\n\nnumatic")];
+        assert_eq!(that_mention(&pages, "numa"), ["a"]);
+        assert!(that_mention(&pages, "a").is_empty());
     }
 }

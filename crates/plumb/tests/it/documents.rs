@@ -235,7 +235,7 @@ fn what_people_call_things_leads_to_them() {
         ("buferbloat", "did you mean bufferbloat?"),
         ("knob", "did you mean knobs?"),
         // Nothing is like it.
-        ("numa", "'numa': the topics are"),
+        ("numa", "'numa'; the topics are"),
         ("rmem", "tcp_rmem, rmem_max, rmem_default"),
     ] {
         let said = stderr(&explain(&[wrong]));
@@ -301,7 +301,7 @@ fn every_verb_explains_itself() {
 #[test]
 fn the_documentation_lists_every_verb_and_topic_and_nothing_else() {
     let readme = std::fs::read_to_string(repository().join("docs/README.md")).unwrap();
-    let (_, table) = readme.split_once("## The verbs").unwrap();
+    let (_, table) = readme.split_once("## The commands").unwrap();
     let (table, _) = table.split_once("\n\n`HOST`").unwrap();
     let rows = table
         .lines()
