@@ -21,7 +21,7 @@ use crate::weighing::prediction::{Observable, Prediction, strength};
 /// as good as a guess.
 const ICMP_CONFIDENCE: f64 = 0.6;
 
-/// Loss found while idle explains so many times its share under load: what is lost is sent again more
+/// Loss found while idle explains so many times its share under load: what is lost is retransmitted more
 /// than once.
 const SENT_AGAIN: f64 = 3.0;
 
@@ -96,7 +96,9 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
     let routes = case
         .routes()
         .filter(|route| !(held_back && by_pings(route)));
-    let on_routes = routes.filter_map(on_route);
+    let on_routes = routes
+        .filter(|route| case.idle().is_none_or(|idle| !is_chance(*route, idle)))
+        .filter_map(on_route);
     let all = while_idle.chain(paced).chain(on_routes);
     all.filter(|finding| !dropped_here::accounts_for(case, finding))
         .collect()
@@ -242,6 +244,15 @@ fn below_the_rate(
     })
 }
 
+/// Whether far more probes of the idle path, that lost fewer, show that what a route's few lost is no steady share: a trace
+/// sends several at once in both directions.
+fn is_chance(route: Route<'_>, idle: Idle<'_>) -> bool {
+    let loss = route.result.loss.as_ref();
+    loss.is_some_and(|loss| {
+        loss.sent_beyond < idle.sent() && idle.loss_at_most() < loss.at_least_ratio
+    })
+}
+
 /// Where a route of the path loses them.
 fn on_route(route: Route<'_>) -> Option<Finding> {
     let path = route.result;
@@ -318,12 +329,33 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::experiment::tests::{carried_up, made, stream};
-    use crate::testing::measurement;
+    use crate::testing::{found_in, idle, measurement};
     use plumb_model::context::{Experiment, Phase};
     use plumb_model::results::udp::LossPattern;
     use plumb_model::results::{Outcome, PingResult, TimestampSource};
     use plumb_model::run::{HostFacts, Run};
     use std::collections::BTreeMap;
+
+    #[test]
+    fn what_a_trace_lost_of_three_probes_is_chance_where_many_idle_ones_came() {
+        let path = serde_json::json!({ "kind": "path", "result": {
+            "protocol": "udp", "port": null, "address": "192.0.2.9", "reached": true, "cycles": 3, "hops": [],
+            "loss": {
+                "ratio": 0.667, "at_least_ratio": 0.094, "sent_beyond": 3, "lost_beyond": 2, "begins_at_ttl": 5,
+                "earliest_ttl": 3, "latest_ttl": 5, "sent": 3, "lost": 2,
+            },
+            "routes": [], "changes": [], "alterations": [], "syn_ack": null, "multipath": null, "distance": null,
+            "way_back": null, "symmetry": null,
+        }});
+        let trace = || measurement(serde_json::from_value(path.clone()).unwrap());
+        let after = |received| {
+            let pings = idle(Protocol::Icmp, 210, received, 0.02);
+            let found = found_in(CAUSE.examine, &[pings, trace()]);
+            found.iter().any(|finding| finding.summary.contains("hop 5"))
+        };
+        assert!(!after(210));
+        assert!(after(180), "the idle path loses as well");
+    }
 
     fn found(protocol: Protocol, [sent, received, dropped_here]: [u64; 3]) -> Vec<Finding> {
         let ping = PingResult {

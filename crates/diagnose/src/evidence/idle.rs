@@ -1,6 +1,6 @@
 //! Probes of the path before any load.
 
-use plumb_model::loss::at_least_ratio;
+use plumb_model::loss::{at_least_ratio, at_most_ratio};
 use plumb_model::protocol::Protocol;
 use plumb_model::results::{Outcome, PingResult};
 use plumb_model::run::Measurement;
@@ -28,6 +28,11 @@ impl Idle<'_> {
     /// Share of all packets that it loses at least, with 97.5 %.
     pub(crate) fn loss_at_least(self) -> f64 {
         at_least_ratio(self.sent(), self.lost())
+    }
+
+    /// The same at most.
+    pub(crate) fn loss_at_most(self) -> f64 {
+        at_most_ratio(self.sent(), self.lost())
     }
 }
 
