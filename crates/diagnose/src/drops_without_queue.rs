@@ -19,7 +19,7 @@ use crate::signs::{Kind, Sign, doing, is_held_by_losses, percent, queue_stands, 
 /// Both experiments, and a sender's own record.
 const CONFIDENCE: f64 = 0.95;
 
-/// What is lost below the rate is at most this share of what TCP sends again: chance takes as many there as above it.
+/// What is lost below the rate is at most this share of what TCP retransmits: chance takes as many there as above it.
 const BY_CHANCE_RATIO: f64 = 0.75;
 
 /// Of datagrams at 1.4 times the rate 29 % are too many: less than this are lost by chance, or the line carries more.
@@ -63,13 +63,22 @@ pub(crate) fn examine(case: &Case<'_>, depth: Depth) -> Vec<Finding> {
         let idle_rtt_s = case.idle().and_then(|idle| idle.result.rtt_s);
         let least_rtt_s = carried.result.tcp.min_rtt_s;
         let least_rtt_s = least_rtt_s.or(idle_rtt_s.map(|rtt| rtt.min))?;
-        let drops = drops(
+        let mut drops = drops(
             carried,
             below,
             above,
             at_most_ratio(sent, lost),
             least_rtt_s,
         )?;
+        let cut_bps = above.delivered_bps()?;
+        if drops.depth == Depth::None && case.loses_below(direction, cut_bps) {
+            // A policer takes nothing of what is well below its rate: there is no place for packets that come together.
+            let several = case.streamed(Experiment::ManyFlows, direction);
+            let several_bps: f64 = several.filter_map(Streamed::delivered_bps).sum();
+            drops.depth = Depth::Short;
+            drops.line_bps = drops.line_bps.max(several_bps);
+            drops.at_least = true;
+        }
         (drops.depth == depth).then(|| finding(carried, below, above, drops))
     };
     let directions = [Direction::Up, Direction::Down].into_iter();
@@ -83,12 +92,14 @@ pub(crate) fn explains(finding: &Finding, sign: &Sign) -> bool {
 
 struct Drops {
     depth: Depth,
-    /// Share of the segments that TCP sent again.
+    /// Share of the segments that TCP retransmitted.
     again: f64,
     /// How long all packets take for which there is a place, in seconds.
     holds_s: f64,
     /// What the line carries, in bit/s of payload.
     line_bps: f64,
+    /// Whether it may be more.
+    at_least: bool,
 }
 
 /// Whether TCP loses by a line without a queue.
@@ -140,6 +151,7 @@ fn drops(
         // The last packet waits for all others, and then it is sent.
         holds_s: above.queue_s() - below.wait_s() + packet_s,
         line_bps,
+        at_least: above.has_gaps(),
     })
 }
 
@@ -156,9 +168,10 @@ fn finding(
         again,
         holds_s,
         line_bps,
+        at_least,
     } = drops;
     let shortfall = 1.0 - carried.bps() / line_bps;
-    let rate = match above.has_gaps() {
+    let rate = match at_least {
         true => format!("at least {}", si(line_bps, "bit/s")),
         false => si(line_bps, "bit/s"),
     };
@@ -195,7 +208,7 @@ fn finding(
         confidence: CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "{} lose packets though no queue stands, because {what}: TCP sends {} again and carries {}.",
+            "{} lose packets though no queue builds up, because {what}: TCP retransmits {} and carries {}.",
             capital(doing),
             percent(again),
             si(carried.bps(), "bit/s"),
@@ -212,7 +225,7 @@ fn finding(
                 below.measurement,
                 "receiver.loss_ratio",
                 below.lost_ratio(),
-                "loss of datagrams at 80 % of that rate, against three quarters of what TCP sends again, which chance would lose",
+                "loss of datagrams at 80 % of that rate, against three quarters of what TCP retransmits, which chance would lose",
                 BY_CHANCE_RATIO * again,
             ),
             fact(
@@ -226,8 +239,46 @@ fn finding(
         fixes: vec![Fix::advice(
             Actor::Provider,
             advice,
-            "Segments are not sent again, and TCP carries what the line does.",
+            "Segments are not retransmitted, and TCP carries what the line does.",
         )],
         kb: "loss".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::causes;
+    use crate::experiment::tests::{carried_up, made, stream};
+    use plumb_model::run::Run;
+
+    /// What is found where datagrams at 1.4 times TCP's rate lose so much, and at 5.6 times a quarter; four flows of 2.1 times, a
+    /// ninth.
+    fn found(lost: f64) -> Vec<Cause> {
+        let mut run = Run::from_json(include_str!("../fixtures/policer.json")).unwrap();
+        let pps = carried_up(&run) / (1400.0 * 8.0);
+        for (experiment, times, lost) in [
+            (Experiment::Paced, 0.8, 0.0),
+            (Experiment::Overload, 1.4, lost),
+            (Experiment::Overload, 5.6, 0.25),
+        ] {
+            let one = stream(experiment, times * pps, 1400);
+            made(&mut run, one, (2.0 * times * pps) as u64, lost, 0.0001);
+        }
+        for _ in 0..4 {
+            let each = stream(Experiment::ManyFlows, 2.1 * pps, 1400);
+            made(&mut run, each, (4.2 * pps) as u64, 0.11, 0.0001);
+        }
+        let case = Case::of(&run);
+        let kinds = [Cause::PerFlowLimit, Cause::Policer, Cause::ShallowQueue];
+        let found = |cause: &Cause| !(causes::entry(*cause).examine)(&case).is_empty();
+        kinds.into_iter().filter(found).collect()
+    }
+
+    #[test]
+    fn what_takes_more_the_closer_packets_follow_each_other_is_a_short_queue() {
+        assert_eq!(found(0.04), [Cause::ShallowQueue]);
+        assert!(found(0.0).contains(&Cause::PerFlowLimit));
     }
 }

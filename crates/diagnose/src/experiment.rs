@@ -96,7 +96,7 @@ const PAYLOAD_BYTES: (u64, u64) = (64, 1400);
 /// more is as long.
 const HEADERS_LESS_BYTES: u64 = 12;
 
-/// Share of segments sent again in vain from which on it is asked why: what a rare delay longer than a timeout repeats is less.
+/// Share of segments retransmitted in vain from which on it is asked why: what a rare delay longer than a timeout repeats is less.
 const IN_VAIN_RATIO: f64 = 0.005;
 
 /// So many times the packets a second that TCP carried: a box that takes no more of them loses half, which no chance does.
@@ -169,10 +169,11 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
     let effort = case.asked.map(|asked| asked.effort);
     let thorough = effort == Some(Effort::Thorough);
     let unexplained = |direction| left.iter().any(|sign| asks(sign, direction));
-    // The one that lost more comes first, for time may be short.
+    // What is unexplained comes first, and what lost more, for time may be short.
     let mut ordered = [Direction::Up, Direction::Down];
     let again = |direction| sent_again(case, direction).unwrap_or(0.0);
     ordered.sort_by(|a, b| again(*b).total_cmp(&again(*a)));
+    ordered.sort_by_key(|direction| !unexplained(*direction));
     let directions = || ordered.into_iter();
     let streams = |direction: Direction| {
         let unexplained = unexplained(direction);
@@ -223,16 +224,18 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
         let small = lost.find_map(|direction| line_of(direction).small(case, true));
         small.map(Wanted::Stream)
     };
+    // A limit of UDP, or of each flow, leaves TCP no sign.
+    let hurried = matches!(effort, None | Some(Effort::Quick));
+    let first = || {
+        let mut lines = directions().map(line_of);
+        let stream = lines.find_map(|line| line.first(case));
+        stream.filter(|_| !hurried).map(Wanted::Stream)
+    };
     cut.or_else(|| directions().find_map(streams))
         .or_else(acknowledgements)
+        .or_else(|| directions().filter(|d| unexplained(*d)).find_map(further))
+        .or_else(first)
         .or_else(|| directions().find_map(further))
-        .or_else(|| {
-            // A limit of UDP, or of each flow, leaves TCP no sign.
-            let mut lines = directions().map(line_of);
-            let hurried = matches!(effort, None | Some(Effort::Quick));
-            let stream = lines.find_map(|line| line.first(case));
-            stream.filter(|_| !hurried).map(Wanted::Stream)
-        })
 }
 
 /// The signs that no finding accounts for. A share of lost packets says little of why they are: it is asked for all the same.
@@ -268,7 +271,7 @@ fn carries_less_together(case: &Case<'_>) -> bool {
     shares.is_some_and(|(up, down)| up + down < TOGETHER_RATIO)
 }
 
-/// Share of the segments of a load that TCP sent again.
+/// Share of the segments of a load that TCP retransmitted.
 fn sent_again(case: &Case<'_>, direction: Direction) -> Option<f64> {
     Some(case.full_load(direction)?.segments()?.ratio())
 }
@@ -306,7 +309,7 @@ fn takes_acknowledgements(left: &[Sign], direction: Direction) -> bool {
     left.iter().any(is_it)
 }
 
-/// Whether so many segments are sent again that had arrived that packets may overtake each other.
+/// Whether so many segments are retransmitted that had arrived that packets may overtake each other.
 fn repeats_in_vain(case: &Case<'_>, direction: Direction) -> bool {
     let carried = case.full_load(direction);
     let spurious = carried.and_then(Carried::spurious_ratio);

@@ -344,11 +344,26 @@ impl<'a> Case<'a> {
         let streams = || self.streamed(Experiment::ManyFlows, direction);
         let several_bps = streams().filter_map(Streamed::delivered_bps).sum();
         let varies = self.contradicting_streams(direction).is_some();
-        (several_bps >= FLOWS_TIMES * one_bps && !varies).then_some(FlowLimit {
+        // A limit takes nothing of what is well below it; a short queue takes the more, the faster packets follow each other.
+        let creeps = self.loses_below(direction, one_bps);
+        (several_bps >= FLOWS_TIMES * one_bps && !varies && !creeps).then_some(FlowLimit {
             one,
             one_bps,
             several: streams().next()?.measurement,
             several_bps,
+        })
+    }
+
+    /// Whether datagrams well below a rate were lost, and more often than slower ones.
+    pub(crate) fn loses_below(&self, direction: Direction, bps: f64) -> bool {
+        let kinds = [Experiment::Paced, Experiment::Overload].into_iter();
+        let streams = kinds.flat_map(|kind| self.streamed(kind, direction));
+        let below: Vec<Streamed<'_>> = streams
+            .filter(|stream| stream.offered_bps() <= ROOM_RATIO * bps)
+            .collect();
+        let mut faster = below.iter().skip(1);
+        below.first().is_some_and(|first| {
+            faster.any(|faster| faster.loss_bounds().0 > first.loss_bounds().1)
         })
     }
 
