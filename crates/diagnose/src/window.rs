@@ -36,6 +36,9 @@ const QUEUE_RATIO: f64 = 0.1;
 
 const LEAST_QUEUE_S: f64 = 0.010;
 
+/// Less of the time than this is no waiting, as a share.
+const SOME_RATIO: f64 = 0.05;
+
 /// A buffer that several connections fill the line with is worth a word where one of them alone carries less than this share
 /// of it.
 const ALONE_RATIO: f64 = 0.5;
@@ -61,6 +64,36 @@ pub(crate) fn explains(finding: &Finding, sign: &Sign) -> bool {
 pub(crate) enum Side {
     Sender,
     Receiver,
+}
+
+impl Side {
+    /// Whether it is this host where that direction is loaded.
+    fn is_here(self, direction: Direction) -> bool {
+        matches!(
+            (self, direction),
+            (Side::Sender, Direction::Up) | (Side::Receiver, Direction::Down)
+        )
+    }
+
+    fn host<'a>(self, case: &Case<'a>, direction: Direction) -> Option<&'a HostFacts> {
+        match self.is_here(direction) {
+            true => Some(case.local),
+            false => case.far,
+        }
+    }
+}
+
+/// Whether a sender's buffer has grown as far as its host lets it.
+fn has_largest(case: &Case<'_>, side: Side, carried: Carried<'_>) -> bool {
+    let largest = side
+        .host(case, carried.result.direction)
+        .and_then(|host| limits(host, side))
+        .map(|[_, _, most]| most as f64);
+    let held = carried.result.tcp.send_buffer_bytes.map(|held| held as f64);
+    let grown = largest
+        .zip(held)
+        .is_some_and(|(most, held)| held >= GROWN_RATIO * most);
+    matches!(side, Side::Sender) && grown
 }
 
 fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding> {
@@ -91,7 +124,9 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     };
     // Without scaling a window is at most 64 KiB, however large the buffer is.
     let is_unscaled = matches!(side, Side::Receiver) && result.tcp.window_scaling == Some(false);
-    if ratio < WARNING_RATIO || rtt < MIN_RTT_S || is_unscaled {
+    // Several connections fill the line and hardly wait, each with all that it may have: one alone would wait.
+    let is_largest = is_full && ratio >= SOME_RATIO && has_largest(case, side, carried);
+    if ratio < WARNING_RATIO && !is_largest || rtt < MIN_RTT_S || is_unscaled {
         return None;
     }
     // A full line takes no more, but one connection alone may not fill it.
@@ -99,22 +134,19 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     if is_full && alone_bps.is_none() {
         return None;
     }
-    // A buffer full of what is being sent again is not too small, and one that is still growing may
+    // A buffer full of what is being retransmitted is not too small, and one that is still growing may
     // become large enough.
     let grown_s = lengths::buffers_s(rtt, result.tcp.max_in_flight_bytes as f64);
     let is_known = result.tcp.min_rtt_s.is_some();
     if measurement.duration_s < grown_s || is_known && is_losing(carried) {
         return None;
     }
-    let here = matches!(
-        (side, result.direction),
-        (Side::Sender, Direction::Up) | (Side::Receiver, Direction::Down)
-    );
-    let (place, actor, host) = if here {
-        (Place::ThisHost, Actor::ThisHost, Some(case.local))
-    } else {
-        (Place::FarHost, Actor::FarHost, case.far)
+    let here = side.is_here(result.direction);
+    let (place, actor) = match here {
+        true => (Place::ThisHost, Actor::ThisHost),
+        false => (Place::FarHost, Actor::FarHost),
     };
+    let host = side.host(case, result.direction);
     let target = match is_full {
         true => Prepared {
             bps: carried.bps(),
@@ -134,13 +166,14 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     } else {
         "the far host's"
     };
-    let mut evidence = vec![Evidence {
+    let waits = (ratio >= WARNING_RATIO).then(|| Evidence {
         measurement: measurement.id.clone(),
         field: field.to_owned(),
         value: ratio.into(),
         rule: rule.to_owned(),
         threshold: WARNING_RATIO.into(),
-    }];
+    });
+    let mut evidence: Vec<Evidence> = waits.into_iter().collect();
     let (held, held_field, held_name) = match side {
         Side::Sender => (
             result.tcp.send_buffer_bytes,
@@ -314,7 +347,7 @@ fn wants(target: Prepared, rtt_s: f64, needed: f64) -> String {
     }
 }
 
-/// Whether nothing arrives, or so much is sent again that the sender waits for it to arrive.
+/// Whether nothing arrives, or so much is retransmitted that the sender waits for it to arrive.
 fn is_losing(carried: Carried<'_>) -> bool {
     carried
         .segments()
@@ -439,7 +472,7 @@ mod tests {
         lasting(20.0, bps, smoothed_rtt_s, largest_bytes, 0)
     }
 
-    /// The same of a phase of so many seconds, in which so many segments were sent again.
+    /// The same of a phase of so many seconds, in which so many segments were retransmitted.
     fn lasting(
         seconds: f64,
         bps: f64,

@@ -1,4 +1,4 @@
-//! What a load phase shows of one direction: how much was sent again, whether a queue of the load's
+//! What a load phase shows of one direction: how much was retransmitted, whether a queue of the load's
 //! own stood there, how steady the rate was.
 
 use std::collections::BTreeMap;
@@ -27,13 +27,13 @@ pub(crate) struct Carried<'a> {
 /// Segments after slow start, but for repetitions of what the receiver had already (D-SACK).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Segments {
-    /// Sent, those sent again included.
+    /// Sent, those retransmitted included.
     pub(crate) sent: f64,
     pub(crate) again: f64,
 }
 
 impl Segments {
-    /// Share of those sent that were sent again.
+    /// Share of those sent that were retransmitted.
     pub(crate) fn ratio(self) -> f64 {
         if self.sent > 0.0 {
             self.again / self.sent
@@ -111,7 +111,7 @@ impl<'a> Carried<'a> {
         self.segment_bytes() * 8.0 / self.result.bps
     }
 
-    /// Share of the segments that was sent again, where the sender reported nothing else, as an iperf3 server does.
+    /// Share of the segments that was retransmitted, where the sender reported nothing else, as an iperf3 server does.
     pub(crate) fn again_as_reported(self) -> Option<f64> {
         let again = self.result.tcp.retransmits;
         let sent = self.result.bytes as f64 / self.segment_bytes();
@@ -152,7 +152,7 @@ impl<'a> Carried<'a> {
         })
     }
 
-    /// Share of all segments that were sent again though the receiver had them; `None` where it was not reported.
+    /// Share of all segments that were retransmitted though the receiver had them; `None` where it was not reported.
     pub(crate) fn spurious_ratio(self) -> Option<f64> {
         let spurious = self.result.tcp.spurious_retransmits? as f64;
         let sent =
@@ -171,9 +171,9 @@ impl<'a> Carried<'a> {
         }
     }
 
-    /// Share of the segments that were sent again from so many whole seconds after slow start on.
+    /// Share of the segments that were retransmitted from so many whole seconds after slow start on.
     pub(crate) fn again_after_second(self, second: usize) -> Option<f64> {
-        let from_s = self.ramp_end_s() + second as f64;
+        let from_s = self.ramp_seen_s() + second as f64;
         let later = |name| self.points(name).filter(move |(t, _)| *t >= from_s);
         let again: Vec<f64> = later("retransmits").map(|(_, count)| count).collect();
         let again = again.last()? - again.first()?;
@@ -212,7 +212,22 @@ impl<'a> Carried<'a> {
 
     /// The rates of the whole seconds after slow start, in order, in bit/s.
     pub(crate) fn each_second_bps(self) -> Vec<f64> {
-        let from_s = self.ramp_end_s();
+        self.each_second_from(self.ramp_end_s())
+    }
+
+    /// The same from where slow start was seen to end.
+    pub(crate) fn each_second_after_ramp_bps(self) -> Vec<f64> {
+        self.each_second_from(self.ramp_seen_s())
+    }
+
+    /// When slow start was seen to end, in seconds, which may be long before it ends on most paths.
+    fn ramp_seen_s(self) -> f64 {
+        let ramp_end_s = self.ramp_end_s();
+        let seen = self.result.slow_start.as_ref();
+        seen.map_or(ramp_end_s, |seen| seen.duration_s.min(ramp_end_s))
+    }
+
+    fn each_second_from(self, from_s: f64) -> Vec<f64> {
         let mut sums: BTreeMap<u64, (f64, u32)> = BTreeMap::new();
         for (t, bps) in self.points("bps") {
             let (sum, count) = sums.entry((t - from_s) as u64).or_default();

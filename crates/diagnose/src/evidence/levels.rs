@@ -25,7 +25,7 @@ pub(crate) struct Levels {
 impl Carried<'_> {
     /// The two levels that its rate has had, where it had two.
     pub(crate) fn levels(self) -> Option<Levels> {
-        levels(&self.each_second_bps())
+        levels(&self.each_second_after_ramp_bps())
     }
 }
 
