@@ -27,7 +27,7 @@ use crate::record::{Judgement, Measured, Record};
 
 /// What must be known of every such Run.
 const LIMITS: &str = "A browser measured this, from the near end. Its round trips went over one TCP connection: a lost packet shows as a \
-     late one, and the losses given are segments that this server's TCP sent again. Rates count framing and encryption, 0.5 % at most. \
+     late one, and the losses given are segments that this server's TCP retransmitted. Rates count framing and encryption, 0.5 % at most. \
      Other programs of the device, and its Wi-Fi, are part of what was measured. What else `plumb check` would find is not known.";
 
 /// A step of the browser's clock above which its round trips are said to be uncertain, in seconds.

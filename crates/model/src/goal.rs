@@ -8,19 +8,19 @@ use crate::vocabulary;
 vocabulary! {
     /// What a path is to be good for: it decides what a check measures first, and what counts as a fault.
     pub enum Purpose {
-        /// Calls with voice and picture.
+        /// Voice and video calls.
         Call = "call",
-        /// Games in which a second decides.
+        /// Games that need quick answers.
         Game = "game",
-        /// Films that play while they come.
+        /// Video streamed from a server.
         Video = "video",
-        /// Virtual reality that is drawn far away.
+        /// Virtual reality that a far machine renders.
         Vr = "vr",
-        /// Web pages over HTTP and HTTPS.
+        /// Pages of the web.
         Web = "web",
         /// Large files that somebody waits for.
         Transfer = "transfer",
-        /// Large files that nobody waits for, and that must not disturb.
+        /// Large files in the background, which must not disturb others.
         Backup = "backup",
     }
 }

@@ -339,7 +339,7 @@ pub struct StreamResult {
     pub bytes: u64,
     /// Payload in bit/s that reached the receiver.
     pub bps: f64,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub retransmits: u64,
     /// Why the stream ended early. Null where it did not.
     pub error: Option<String>,
@@ -348,7 +348,7 @@ pub struct StreamResult {
 /// What the sending TCPs said of themselves (TCP_INFO).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpSender {
-    /// Segments that were sent again, of all streams.
+    /// Segments that were retransmitted, of all streams.
     pub retransmits: u64,
     /// Segments among them that the receivers had already (D-SACK, RFC 2883): delay or reordering made the senders
     /// repeat them, and no loss. Null where the sending end did not report it.

@@ -24,7 +24,7 @@ judged as if it were one time. Numbers are as good as when they were measured.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Saved Runs of one path, of any verb; Runs of this machine alone (`plumb host`) go with any
+    /// Saved Runs of one path, of any command; Runs of this machine alone (`plumb host`) go with any
     #[arg(required = true, value_name = "RUN")]
     files: Vec<PathBuf>,
     #[command(flatten)]

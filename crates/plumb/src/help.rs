@@ -306,8 +306,7 @@ Examples:
   plumb lab run home-cable -- plumb check server
                                      the same check on an emulated line";
 
-const MORE: &str =
-    "Usual options: plumb VERB -h; all: plumb VERB --help; version: plumb --version.";
+const MORE: &str = "Usual options: plumb COMMAND -h; all: --help; version: plumb --version.";
 
 /// What `plumb` alone prints: where to begin.
 pub(crate) const BEGIN: &str = "\
@@ -321,7 +320,7 @@ Begin with:
 Try it on an emulated line:
   plumb lab run home-cable -- plumb check server
 
-All verbs: plumb --help. What a word means: plumb explain WORD.
+All commands: plumb --help. What a word means: plumb explain WORD.
 ";
 
 /// What a verb does where an option is not given, by the option.

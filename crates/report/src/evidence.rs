@@ -1,7 +1,7 @@
 //! Evidence as a sentence with numbers and units.
 
 use plumb_model::context::Phase;
-use plumb_model::finding::{Evidence, Finding};
+use plumb_model::finding::{Evidence, Finding, Observed};
 use plumb_model::run::Run;
 use plumb_model::units::capital;
 
@@ -53,7 +53,7 @@ fn parts(run: &Run, evidence: &Evidence) -> (String, String) {
     if let Some((statistic, above)) = of_round_trips(field) {
         return (
             format!("{statistic}{under}"),
-            format!("{value}{above}, limit {threshold}"),
+            format!("{value}{above}{}", limit(evidence, &threshold)),
         );
     }
     let is_load = measurement.is_some_and(|m| registry::shown(m).rate().is_some());
@@ -69,8 +69,20 @@ fn parts(run: &Run, evidence: &Evidence) -> (String, String) {
     };
     (
         format!("{}{under}", capital(what)),
-        format!("{value}, limit {threshold}"),
+        format!("{value}{}", limit(evidence, &threshold)),
     )
+}
+
+/// The limit of a value, to stand behind it.
+fn limit(evidence: &Evidence, threshold: &str) -> String {
+    match (&evidence.value, &evidence.threshold) {
+        (Observed::Number(value), Observed::Number(0.0)) if *value > 0.0 => {
+            ", where 0 is normal".to_owned()
+        }
+        // It came to nothing where anything would do.
+        (Observed::Number(0.0), Observed::Number(0.0)) => String::new(),
+        _ => format!(", limit {threshold}"),
+    }
 }
 
 /// A statistic of round trips in words, and what it is counted from.

@@ -14,7 +14,7 @@ pub(crate) const CAUSE: Entry = Entry {
     needs: &[Need::DownloadQueue],
     resembles: &[(
         Cause::PathLoss,
-        "packets that a radio sends again wait too, but at any rate of ours",
+        "packets that a radio retries wait too, but at any rate of ours",
     )],
     predicts: &[
         Prediction::likely(Observable::StandingQueue, strength::MODERATE),

@@ -23,7 +23,7 @@ const OF_LOSSES_RATIO: f64 = 0.5;
 /// The kernel counts the datagrams of all sockets of a host together.
 const CONFIDENCE: f64 = 0.9;
 
-/// What is lost is sent again more than once.
+/// What is lost is retransmitted more than once.
 const SENT_AGAIN: f64 = 3.0;
 
 pub(crate) const CAUSE: Entry = Entry {

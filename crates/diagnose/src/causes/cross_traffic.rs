@@ -45,7 +45,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
         (
             Cause::PathLoss,
-            "packets that are lost though no queue stands are not lost to others' traffic",
+            "packets that are lost though no queue builds up are not lost to others' traffic",
         ),
     ],
     yields_to: &[Cause::CongestedInterconnection],

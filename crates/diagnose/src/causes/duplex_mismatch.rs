@@ -17,7 +17,7 @@ use crate::evidence::{Streamed, fact};
 use crate::signs::{Kind, Sign, percent, queue_stands};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
-/// Segments sent again, as a share: a link that loses both of what meets loses many.
+/// Segments retransmitted, as a share: a link that loses both of what meets loses many.
 const AGAIN_RATIO: f64 = 0.05;
 
 /// Datagrams by themselves carry so many times what TCP does.
@@ -183,7 +183,7 @@ fn collapsed(case: &Case<'_>, direction: Direction) -> Option<(f64, Finding)> {
                 carried.measurement,
                 "tcp.retransmits",
                 again,
-                "share of the segments that TCP sent again, against four times what datagrams at 80 % of its rate lose, and 5 %",
+                "share of the segments that TCP retransmitted, against four times what datagrams at 80 % of its rate lose, and 5 %",
                 (below.lost_ratio() / LOST_RATIO).max(AGAIN_RATIO),
             ),
         ];

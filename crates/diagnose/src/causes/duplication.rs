@@ -20,7 +20,7 @@ const CONFIDENCE: f64 = 0.95;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
-    vanishes: "without the second path, the bridge loop or the radio that sends again what had arrived",
+    vanishes: "without the second path, the bridge loop or the radio that repeats what had arrived",
     needs: &[Need::Idle],
     examine: |case| examine(case).into_iter().collect(),
     ..Entry::PLAIN

@@ -15,7 +15,7 @@ use crate::signs::{Kind, Sign};
 /// Longer than this, a call is cut off and a page seems to hang, in seconds, as with an outage.
 const CRITICAL_S: f64 = 2.0;
 
-/// That many times the share of the time that is held is sent again: TCP takes what does not come for lost, and what is
+/// That many times the share of the time that is held is retransmitted: TCP takes what does not come for lost, and what is
 /// released overflows queues.
 const SENT_AGAIN: f64 = 3.0;
 

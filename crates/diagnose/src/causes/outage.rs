@@ -16,7 +16,7 @@ use crate::weighing::prediction::{Observable, Prediction, strength};
 /// Longer than this, a call is cut off and a page seems to hang, in seconds.
 const CRITICAL_S: f64 = 2.0;
 
-/// That many times the share of the time that is lost is sent again: a window goes with each outage, and its
+/// That many times the share of the time that is lost is retransmitted: a window goes with each outage, and its
 /// retransmissions until the path is back.
 const SENT_AGAIN: f64 = 3.0;
 

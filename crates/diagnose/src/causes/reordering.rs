@@ -72,7 +72,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 carried.measurement,
                 "tcp.spurious_retransmits",
                 spurious,
-                "share of the segments that were sent again though the receiver had them, against what costs every use of a path",
+                "share of the segments that were retransmitted though the receiver had them, against what costs every use of a path",
                 COSTLY_RATIO,
             ),
         ],

@@ -1,4 +1,4 @@
-//! Much of what this host sends is sent again.
+//! Much of what this host sends is retransmitted.
 
 use plumb_model::need::Need;
 

@@ -100,7 +100,7 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 carried.measurement,
                 "tcp.retransmits",
                 again_later,
-                "share of segments sent again after the fall, from two seconds on, against what costs every use of a path, and what so small windows need where packets wait",
+                "share of segments retransmitted after the fall, from two seconds on, against what costs every use of a path, and what so small windows need where packets wait",
                 needed.max(COSTLY_RATIO),
             ),
         ],

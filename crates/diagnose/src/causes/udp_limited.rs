@@ -106,7 +106,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 below.measurement,
                 "receiver.loss_ratio",
                 below.lost_ratio(),
-                "share lost of datagrams below the rate that TCP reached, against four times what TCP sent again, and 10 %",
+                "share lost of datagrams below the rate that TCP reached, against four times what TCP retransmitted, and 10 %",
                 (again / TCP_RATIO).max(LOST_RATIO),
             ),
             fact(

@@ -20,7 +20,7 @@ const TIMES: f64 = 10.0;
 /// And carry no more than this share of what the others do in the mean.
 const SLOWER_RATIO: f64 = 1.0 / 3.0;
 
-/// So many segments sent again at the least on each bad stream, so that the share is known to within a half.
+/// So many segments retransmitted at the least on each bad stream, so that the share is known to within a half.
 const ENOUGH: u64 = 16;
 
 /// Streams that show a difference between some and others.
@@ -48,7 +48,7 @@ pub(crate) const CAUSE: Entry = Entry {
     ..Entry::PLAIN
 };
 
-/// A stream's share of segments sent again, how many, and its rate.
+/// A stream's share of segments retransmitted, how many, and its rate.
 struct Stream {
     again_ratio: f64,
     again: u64,
@@ -101,7 +101,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             carried.measurement,
             "streams",
             least,
-            "least share of segments sent again of the bad streams, against ten times the largest share of the others and 1 %",
+            "least share of segments retransmitted of the bad streams, against ten times the largest share of the others and 1 %",
             (TIMES * most).max(COSTLY_RATIO),
         )],
         fixes: vec![Fix::advice(

@@ -25,7 +25,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
         (
             Cause::WifiRetries,
-            "there the radio's counter of frames sent again grows",
+            "there the radio's counter of frames retried grows",
         ),
     ],
     yields_to: &[Cause::WifiWeak, Cause::WifiChannelBusy, Cause::WifiRetries],

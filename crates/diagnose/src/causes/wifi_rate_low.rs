@@ -24,7 +24,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
         (
             Cause::WifiRetries,
-            "there frames are sent again, whatever their rate",
+            "there frames are retried, whatever their rate",
         ),
     ],
     yields_to: &[Cause::WifiWeak],

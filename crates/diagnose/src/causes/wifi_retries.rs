@@ -14,7 +14,7 @@ use crate::signs::percent;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
-    vanishes: "over a cable, or on a free channel, the radio's counter of frames sent again grows by less than a tenth of those sent",
+    vanishes: "over a cable, or on a free channel, the radio's counter of frames retried grows by less than a tenth of those sent",
     needs: &[Need::Machine, Need::Radio],
     resembles: &[
         (
@@ -59,13 +59,13 @@ fn sent_again(case: &Case<'_>) -> Option<Finding> {
             counted.measurement,
             format_args!("grown.{name}.wifi_retries"),
             ratio,
-            "frames sent again for each frame that was sent meanwhile",
+            "frames retried for each frame that was sent meanwhile",
             RETRY_RATIO,
         )],
         fixes: vec![Fix::advice(
             Actor::ThisHost,
             "Use 5 or 6 GHz and a channel with fewer networks, go nearer to the access point, or use a cable; `plumb host` shows signal, channel and power saving.",
-            "Below a tenth of the frames are sent again.",
+            "Below a tenth of the frames are retried.",
         )],
         kb: "host".to_owned(),
     })

@@ -384,7 +384,7 @@ fn where_a_load_shows_no_limit_it_is_asked_what_the_line_carries() {
         let Some(up) = carried.filter(|carried| carried.direction == Direction::Up) else {
             continue;
         };
-        // No packet waited, and none was sent again.
+        // No packet waited, and none was retransmitted.
         let least = up.tcp.min_rtt_s;
         let series = &mut measurement.series;
         series

@@ -79,7 +79,7 @@ fn pruned(facts: &Facts<'_>) -> Judged {
         Cause::ReceiveBufferPruned,
         Severity::Warning,
         &[PathKind::LongPath, PathKind::BusyServer],
-        format!("{dropped} received segments were thrown away for want of buffer, and had to be sent again: one in {:.0}.", 1.0 / share),
+        format!("{dropped} received segments were thrown away for want of buffer, and had to be retransmitted: one in {:.0}.", 1.0 / share),
     )
     .evidence(facts.counted(worst, "the largest of the counters of the kind; `plumb explain tcp-counters`", 0.0))
     .advice(

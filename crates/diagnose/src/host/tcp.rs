@@ -54,10 +54,10 @@ const USUAL_BPS: f64 = 1e9;
 /// A rate above which no single connection is expected to run.
 const MOST_BPS: f64 = 10e9;
 
-/// Segments sent before their share sent again says anything.
+/// Segments sent before their share retransmitted says anything.
 const ENOUGH_SENT: u64 = 10_000;
 
-/// Shares sent again that are worth knowing, and worth fixing.
+/// Shares retransmitted that are worth knowing, and worth fixing.
 const RETRANSMIT_INFO: f64 = 0.01;
 const RETRANSMIT_WARNING: f64 = 0.03;
 
@@ -208,7 +208,7 @@ fn buffer(facts: &Facts<'_>, side: Side) -> Judged {
 }
 
 fn retransmits(facts: &Facts<'_>) -> Judged {
-    let subject = "segments sent again";
+    let subject = "segments retransmitted";
     let (Some(again), Some(sent)) = (
         events(facts.host, "TcpRetransSegs"),
         events(facts.host, "TcpOutSegs"),
@@ -218,14 +218,14 @@ fn retransmits(facts: &Facts<'_>) -> Judged {
     if sent < ENOUGH_SENT {
         return fine(
             subject,
-            format!("{again} of {sent} segments were sent again, too few to judge"),
+            format!("{again} of {sent} segments were retransmitted, too few to judge"),
         );
     }
     let share = again as f64 / sent as f64;
     if share < RETRANSMIT_INFO {
         return fine(
             subject,
-            format!("{:.2} % of all segments were sent again", share * 100.0),
+            format!("{:.2} % of all segments were retransmitted", share * 100.0),
         );
     }
     found(
@@ -233,11 +233,11 @@ fn retransmits(facts: &Facts<'_>) -> Judged {
         Cause::RetransmitsHigh,
         if share < RETRANSMIT_WARNING { Severity::Info } else { Severity::Warning },
         &[PathKind::LongPath, PathKind::BusyServer],
-        format!("{:.1} % of all segments that this host sent since it began were sent again.", share * 100.0),
+        format!("{:.1} % of all segments that this host sent since it began were retransmitted.", share * 100.0),
     )
     .place(Place::Uplink)
     .sure(0.6)
-    .evidence(facts.counted("TcpRetransSegs", "segments sent again, compared with 1 % of those sent", sent as f64 * RETRANSMIT_INFO))
+    .evidence(facts.counted("TcpRetransSegs", "segments retransmitted, compared with 1 % of those sent", sent as f64 * RETRANSMIT_INFO))
     .evidence(facts.counted("TcpExtTCPTimeouts", "of the losses, those that cost a timeout", 0.0))
     .advice(
         "Find the path that loses: `plumb host` lists connections with their retransmissions, `plumb check HOST` measures one path. The count is of all paths together.",

@@ -275,7 +275,7 @@ fn a_machine_that_tells_nothing_is_not_called_fine() {
         "backlog",
         "Window scaling",
         "send buffer",
-        "segments sent again",
+        "segments retransmitted",
         "UDP receive buffers",
         "clock",
     ] {

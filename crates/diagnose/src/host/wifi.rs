@@ -11,7 +11,7 @@ use super::{Facts, Judged, fine, found, ratio};
 pub(crate) const WEAK_DBM: i32 = -70;
 const BROKEN_DBM: i32 = -80;
 
-/// Frames sent again for each frame sent: a good link stays below a tenth, and from a fifth on the radio spends its time
+/// Frames retransmitted for each frame sent: a good link stays below a tenth, and from a fifth on the radio spends its time
 /// on it.
 pub(crate) const RETRY_RATIO: f64 = 0.2;
 
@@ -71,7 +71,7 @@ fn signal(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -
         ))
         .advice(
             "Move closer, or put an access point into this room; a cable is better still.",
-            "A higher rate and fewer frames sent again.",
+            "A higher rate and fewer frames retried.",
         )
         .done(),
     )
@@ -104,12 +104,12 @@ fn retries(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) 
         .evidence(facts.evidence(
             format!("interfaces[{place}].wifi.retries"),
             wifi.retries.unwrap_or_default() as f64,
-            "frames sent again, compared with a fifth of those sent",
+            "frames retried, compared with a fifth of those sent",
             wifi.sent.unwrap_or_default() as f64 * RETRY_RATIO,
         ))
         .advice(
             "Change to another channel or band: others, or other machines, send in this one.",
-            "Fewer frames sent again, and less variation of delay.",
+            "Fewer frames retried, and less variation of delay.",
         )
         .done(),
     )

@@ -9,7 +9,7 @@ use crate::Case;
 use crate::evidence::{Carried, Streamed};
 use crate::loss::LOSS_WARNING;
 
-/// Below this share of segments sent again, they hardly hold TCP back ([`LOSS_WARNING`]).
+/// Below this share of segments retransmitted, they hardly hold TCP back ([`LOSS_WARNING`]).
 pub(super) const NEGLIGIBLE_RATIO: f64 = LOSS_WARNING;
 
 /// A queue stands where TCP's round trip stays this share of the empty path's above it in three
@@ -44,7 +44,7 @@ pub(super) const NEEDED_TIMES: f64 = 2.0;
 /// So many times that where datagrams show that only the full line loses: one whose delay varies ends more windows at a time.
 const NEEDED_TIMES_WHEN_FULL: f64 = 4.0;
 
-/// Datagrams that the line has room for lose at most this share of what TCP sends again then.
+/// Datagrams that the line has room for lose at most this share of what TCP retransmits then.
 const WITH_ROOM_RATIO: f64 = 0.5;
 
 /// A window of fewer segments than these is one of timeouts (RFC 5681, section 3.2): what it loses follows no rule.
@@ -125,7 +125,7 @@ pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
         && !probes_pass(case, carried, |waited| waited.p25).unwrap_or(false)
 }
 
-/// Whether the load's own full queue accounts for what is sent again, or it is too little to matter.
+/// Whether the load's own full queue accounts for what is retransmitted, or it is too little to matter.
 pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Option<bool> {
     let segments = carried.segments()?;
     if segments.ratio() <= NEGLIGIBLE_RATIO {
@@ -148,7 +148,7 @@ pub(crate) fn needed_ratio(carried: Carried<'_>) -> Option<f64> {
     Some(NEEDED_TIMES * NEEDED / window.powi(2))
 }
 
-/// Whether what is sent again is enough to keep windows as small as they are: a long path needs few losses for that.
+/// Whether what is retransmitted is enough to keep windows as small as they are: a long path needs few losses for that.
 pub(crate) fn is_held_by_losses(carried: Carried<'_>) -> bool {
     let again = carried.segments().map_or(0.0, |segments| segments.ratio());
     let holds = |window: f64| again >= NEEDED / NEEDED_TIMES_WHEN_FULL / window.powi(2);

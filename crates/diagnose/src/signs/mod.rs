@@ -1,8 +1,8 @@
-//! Signs that a path is not healthy, whatever their cause: segments sent again though no queue of the
+//! Signs that a path is not healthy, whatever their cause: segments retransmitted though no queue of the
 //! load's own fills, stalls, rates that collapse or vary, probes that are lost.
 //!
 //! A loss-based congestion control loses packets on every healthy line: it sends faster until the
-//! queue is full. So what is sent again is explained where a queue of the load's own stands all the time,
+//! queue is full. So what is retransmitted is explained where a queue of the load's own stands all the time,
 //! the rate is steady, which says that the line is full, and no more is lost than that many streams of that
 //! window need to learn it. Otherwise something else loses packets.
 
@@ -64,7 +64,7 @@ pub(crate) const MIN_RTT_S: f64 = 0.005;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Segments are sent again.
+    /// Too many segments are retransmitted.
     Retransmissions,
     /// Nothing arrives for a time.
     Stall,
@@ -137,7 +137,7 @@ fn retransmissions(case: &Case<'_>, direction: Direction, carried: Carried<'_>) 
         },
         ratio: segments.ratio(),
         text: format!(
-            "{} of the segments of {} are sent again, {queue}",
+            "{} of the segments of {} are retransmitted, {queue}",
             percent(segments.ratio()),
             doing(direction),
         ),
@@ -145,7 +145,7 @@ fn retransmissions(case: &Case<'_>, direction: Direction, carried: Carried<'_>) 
             carried.measurement,
             "tcp.retransmits",
             segments.again,
-            "segments sent again after slow start, against what hardly holds TCP back; more is explained only by a queue that stands, and by as many losses as such windows need",
+            "segments retransmitted after slow start, against what hardly holds TCP back; more is explained only by a standing queue, and by as many losses as such windows need",
             NEGLIGIBLE_RATIO * segments.sent,
         ),
     })
@@ -163,7 +163,7 @@ fn stall(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
         text: format!("{} stall for {}", doing(direction), human_seconds(gap_s)),
         evidence: fact_of_series(
             carried.measurement,
-            "bps",
+            "bps.t_s",
             gap_s,
             "seconds in a row in which no payload of any stream arrived",
             allowed_s,

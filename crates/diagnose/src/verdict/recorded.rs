@@ -49,13 +49,13 @@ fn a_policer_is_unexplained_and_no_buffer_is_blamed() {
     assert!(
         finding
             .summary
-            .contains("6.1 % of the segments of uploads are sent again"),
+            .contains("6.1 % of the segments of uploads are retransmitted"),
         "{}",
         finding.summary
     );
 }
 
-/// Two thirds of an upload's segments are sent again; 36 kbit/s pass of 10 Mbit/s.
+/// Two thirds of an upload's segments are retransmitted; 36 kbit/s pass of 10 Mbit/s.
 #[test]
 fn a_duplex_mismatch_is_not_a_loss_of_two_in_a_hundred() {
     let (findings, verdict) = judged(include_str!("../../fixtures/duplex-mismatch.json"));

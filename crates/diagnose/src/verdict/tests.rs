@@ -22,7 +22,7 @@ use crate::testing::measurement;
 #[derive(Debug, Clone, Copy)]
 struct Load {
     bps: f64,
-    /// Share of the segments sent that are sent again.
+    /// Share of the segments sent that are retransmitted.
     again: f64,
     /// What TCP's own round trip shows above 20 ms, in seconds.
     queue_s: f64,

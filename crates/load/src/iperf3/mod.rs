@@ -247,7 +247,7 @@ fn counted(report: &plumb_wire::native::control::report::Report, up: u32) -> Res
     }
 }
 
-/// What the server counted besides: segments that it sent again.
+/// What the server counted besides: segments that it retransmitted.
 fn with_theirs(mut outcome: PhaseOutcome, theirs: Option<&Results>, up: u32) -> PhaseOutcome {
     if let (Some(theirs), Some(down)) = (theirs, &mut outcome.down) {
         for stream in &mut down.result.streams {

@@ -13,7 +13,7 @@ use crate::streams::Streams;
 /// Where public servers listen: one a port, because each of iperf3's serves one client at a time.
 const PORTS: RangeInclusive<u16> = 5201..=5210;
 
-/// How long a server has to answer, and a connection to come about: a lost SYN is sent again after 1 s and 3 s.
+/// How long a server has to answer, and a connection to come about: a lost SYN is retransmitted after 1 s and 3 s.
 pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
 /// How long `plumb serve` lets a client wait for its turn, and some more.

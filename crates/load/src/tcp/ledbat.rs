@@ -61,7 +61,7 @@ pub(super) struct Look {
     pub(super) round_trip: Duration,
     /// Smallest round trip: the path with an empty queue.
     pub(super) smallest: Duration,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub(super) retransmits: u64,
     /// Largest payload of a segment.
     pub(super) segment_bytes: u32,

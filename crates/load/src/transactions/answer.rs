@@ -123,7 +123,7 @@ pub struct Admitted {
 
 impl Admitted {
     /// Carries the transaction out, and ends the connection in order, so that an answer that is
-    /// lost is sent again. The client's reset follows, and leaves nothing behind.
+    /// lost is retransmitted. The client's reset follows, and leaves nothing behind.
     pub fn answer(&self, connection: DataConnection) {
         let DataConnection {
             socket, mut tls, ..

@@ -343,7 +343,7 @@ fn say_end(socket: &BulkSocket, tag: &Tag, sent: u64, clock: &Clock, stage: &Sta
     let until = Instant::now() + LINGER;
     let mut batch = Batch::new(16, HEADER_BYTES);
     while Instant::now() < until && !stage.is_abandoned() {
-        // It is sent again, so that no single failure matters.
+        // It is retransmitted, so that no single failure matters.
         let _ = socket.send(&tag.end(sent, clock.now()));
         let answer_by = Instant::now() + END_INTERVAL;
         while let Some(left) = answer_by.checked_duration_since(Instant::now()) {

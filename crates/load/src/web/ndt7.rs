@@ -283,7 +283,7 @@ impl Peer for Ndt7 {
         }
         outcome.notes.push(
             "The far end is an NDT7 server: of an upload it is known what its TCP acknowledged, framing and encryption (0.2 % of it) \
-             included, and of a download what arrived, and how often the server says that it sent again."
+             included, and of a download what arrived, and how often the server says that it retransmitted."
                 .to_owned(),
         );
         Ok(outcome)

@@ -11,7 +11,7 @@ use rustls::pki_types::ServerName;
 use crate::control_client::ClientError;
 use crate::tls::{TlsError, TlsSession};
 
-/// How long a connection and its handshake may take: a lost SYN is sent again after 1 s and 3 s.
+/// How long a connection and its handshake may take: a lost SYN is retransmitted after 1 s and 3 s.
 const CONNECTING: Duration = Duration::from_secs(8);
 
 /// How a client makes sure whom it speaks with.

@@ -58,7 +58,7 @@ pub struct Connection {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Echoes {
     pub sent: u64,
-    /// Segments that were sent again and had not come the first time.
+    /// Segments that were retransmitted and had not come the first time.
     pub lost: u64,
     first_lost: Option<u64>,
 }

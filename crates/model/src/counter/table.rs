@@ -40,27 +40,27 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpOutSegs",
             Normal,
-            "segments sent, those sent again left out",
+            "segments sent, without retransmissions",
         ),
         c(
             "TcpRetransSegs",
             Watch,
-            "segments sent again; against TcpOutSegs it is the loss that senders here believed in",
+            "segments retransmitted; against TcpOutSegs it is the loss that senders here believed in",
         ),
         c(
             "TcpExtTCPFastRetrans",
             Watch,
-            "segments sent again because later ones arrived: repaired within a round trip",
+            "segments retransmitted because later ones arrived: repaired within a round trip",
         ),
         c(
             "TcpExtTCPSlowStartRetrans",
             Watch,
-            "segments sent again after a timeout, one window after the other",
+            "segments retransmitted after a timeout, one window after the other",
         ),
         c(
             "TcpExtTCPLostRetransmit",
             Watch,
-            "segments lost again when they were sent again: heavy loss, or a policer",
+            "segments lost again when they were retransmitted: heavy loss, or a policer",
         ),
         c(
             "TcpExtTCPTimeouts",
@@ -116,12 +116,12 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpExtTCPDSACKRecv",
             Watch,
-            "answers that said a segment came twice: sent again for nothing",
+            "answers that said a segment came twice: retransmitted for nothing",
         ),
         c(
             "TcpExtTCPDSACKUndo",
             Good,
-            "windows restored after all that was sent again had come twice",
+            "windows restored after all that was retransmitted had come twice",
         ),
         c(
             "TcpExtTCPOFOQueue",
@@ -136,17 +136,17 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpExtTCPSpuriousRtxHostQueues",
             Bad,
-            "segments not sent again because the first copy still lay in this host's own queue: the queue below TCP is too long",
+            "segments not retransmitted because the first copy still lay in this host's own queue: the queue below TCP is too long",
         ),
         c(
             "TcpExtTCPRetransFail",
             Bad,
-            "segments that could not be sent again: the queue below or memory refused",
+            "segments that could not be retransmitted: the queue below or memory refused",
         ),
         c(
             "TcpExtTCPSynRetrans",
             Watch,
-            "SYNs sent again: nobody answered in time",
+            "SYNs retransmitted: nobody answered in time",
         ),
         c(
             "TcpExtTCPHystartDelayDetect",
@@ -299,7 +299,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpExtTCPAbortOnTimeout",
             Watch,
-            "connections given up: no answer to all that was sent again",
+            "connections given up: no answer to all that was retransmitted",
         ),
         c(
             "TcpExtTCPAbortOnLinger",

@@ -74,7 +74,7 @@ pub struct QuicSender {
     pub window_bytes: Option<u64>,
     /// UDP payload of a full packet in bytes, as path MTU discovery left it (RFC 8899).
     pub datagram_bytes: u64,
-    /// Bytes of UDP payload sent, those sent again included.
+    /// Bytes of UDP payload sent, those retransmitted included.
     pub sent_bytes: u64,
 }
 

@@ -21,7 +21,7 @@ const PUBLIC: &str = include_str!("servers.toml");
 /// The list of a user or of a machine, in [`folders`].
 const FILE: &str = "servers.toml";
 
-/// How long a server may take to answer a connection: a lost SYN is sent again after 1 s.
+/// How long a server may take to answer a connection: a lost SYN is retransmitted after 1 s.
 const ANSWERING: Duration = Duration::from_secs(3);
 
 /// A server that can be measured with.

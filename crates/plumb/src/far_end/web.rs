@@ -13,7 +13,7 @@ use super::sought::Sought;
 /// Ports on which one is looked for where none is typed: HTTPS's, and that of `plumb serve`.
 pub(super) const PORTS: [u16; 2] = [443, web::PORT];
 
-/// How long one of several ports may take to answer: a lost SYN is sent again after 1 s.
+/// How long one of several ports may take to answer: a lost SYN is retransmitted after 1 s.
 const LOOKING: Duration = Duration::from_secs(2);
 
 /// Bytes of an object, and of a body, where a server limits them: about the most that Cloudflare's takes. On a line of

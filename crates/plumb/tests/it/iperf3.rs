@@ -58,7 +58,7 @@ fn tcp() {
     let received = "/end/sum_received/bits_per_second";
     is_about(number(&up, received), TCP_BPS);
     is_about(number(&down, received), TCP_BPS);
-    // What the responder sent again; a queue that overflows made it.
+    // What the responder retransmitted; a queue that overflows made it.
     assert!(number(&down, "/end/sum_sent/retransmits") >= 0.0);
     // Acknowledgements of the other direction take a part.
     for pointer in [received, "/end/sum_received_bidir_reverse/bits_per_second"] {

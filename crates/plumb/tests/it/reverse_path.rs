@@ -406,7 +406,7 @@ fn marks_that_no_hop_quotes_are_seen_by_both_ends() {
                 );
             }
         }
-        // Packets that were lost, or a reply that a busy machine reads late, are sent again.
+        // Packets that were lost, or a reply that a busy machine reads late, are retransmitted.
         assert!(marks.sent >= if there.contains("loss") { 19 } else { 16 });
         for direction in [&marks.up, &marks.down] {
             let arrived: u64 = direction.iter().map(|of| of.packets).sum();

@@ -100,7 +100,7 @@ fn a_lost_datagram_is_a_failure() {
 
 fn a_lost_syn_shows_in_connecting_alone() {
     // The SYNs of the control connection and of the stream itself come before those that count. A
-    // lost one is sent again after a second (RFC 6298), which shows in connecting alone.
+    // lost one is retransmitted after a second (RFC 6298), which shows in connecting alone.
     let result = transactions(("syn", "5"), &["--connect"]);
     assert_eq!(result.failed, 0, "{result:?}");
     let connect = result.connect_s.unwrap();

@@ -45,7 +45,7 @@ fn table(name: &str, wifi: &Wifi) -> Table {
         "frames",
         list([
             count("sent", wifi.sent),
-            count("times sent again", wifi.retries),
+            count("retries", wifi.retries),
             count("given up", wifi.failed),
         ]),
     );

@@ -1,4 +1,4 @@
-//! What is lost and sent again, and what explains it.
+//! What is lost and retransmitted, and what explains it.
 
 use super::*;
 

@@ -71,7 +71,7 @@ fn a_boost_and_steps_of_the_rate_are_named() {
     assert_eq!(found(steps), [Cause::RateVaries]);
 }
 
-/// Rates that vary by half are only worth knowing, and 3 % of the segments sent again are worse.
+/// Rates that vary by half are only worth knowing, and 3 % of the segments retransmitted are worse.
 #[test]
 fn what_is_worth_knowing_clears_no_path_of_what_is_wrong() {
     let down = Load {

@@ -58,7 +58,7 @@ pub struct Connection {
     pub bytes_acked: u64,
     /// Bytes that were received.
     pub bytes_received: u64,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub retransmits: u32,
     /// Bytes that wait to be sent or acknowledged.
     pub send_queue_bytes: u64,

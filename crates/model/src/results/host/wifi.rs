@@ -32,7 +32,7 @@ pub struct Wifi {
     pub receive: Option<WifiRate>,
     /// Frames that were sent. Null where the driver does not report it.
     pub sent: Option<u64>,
-    /// Times that a frame was sent again. Null where the driver does not report it.
+    /// Times that a frame was retransmitted. Null where the driver does not report it.
     pub retries: Option<u64>,
     /// Frames that were given up. Null where the driver does not report it.
     pub failed: Option<u64>,

@@ -79,8 +79,8 @@ fn queue(queue_s: Option<(f64, f64)>) -> String {
 
 fn sent_again(segments: u64) -> String {
     match segments {
-        0 => "no segment was sent again".to_owned(),
-        1 => "1 segment was sent again".to_owned(),
-        many => format!("{many} segments were sent again"),
+        0 => "no segment was retransmitted".to_owned(),
+        1 => "1 segment was retransmitted".to_owned(),
+        many => format!("{many} segments were retransmitted"),
     }
 }

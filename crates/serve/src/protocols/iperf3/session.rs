@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const USUAL: Duration = Duration::from_secs(10);
 
 /// How long the parameters have to come, which real clients send at once: meanwhile nobody else has the turn. Lost packets are
-/// sent again after 0.2, 0.6, 1.4 and 3 s.
+/// retransmitted after 0.2, 0.6, 1.4 and 3 s.
 const PARAMETERS: Duration = Duration::from_secs(5);
 
 /// How long all streams have to be opened.

@@ -162,7 +162,7 @@ fn received(log: &ReceiverLog, omit_s: f64) -> StreamResults {
     }
 }
 
-/// What was handed to the kernel after what is omitted, and sent again.
+/// What was handed to the kernel after what is omitted, and retransmitted.
 fn sent(log: &SenderLog, omit_s: f64) -> StreamResults {
     let of = |count: fn(&TcpSample) -> u64| {
         let counts = log.samples.iter().map(|sample| Count {
