@@ -17,8 +17,8 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 pub(crate) use info::get_option;
 pub use info::{SocketMemory, TcpInfo, socket_memory, tcp_info};
 pub use options::{
-    Negotiated, NotTaken, TcpOptions, congestion_control, negotiated, set_congestion_control,
-    set_pacing_rate, set_unsent_limit,
+    Negotiated, NotTaken, TcpOptions, congestion_control, negotiated, receive_buffer_bytes,
+    set_congestion_control, set_pacing_rate, set_receive_least, set_unsent_limit,
 };
 
 /// Connections that the kernel holds complete until they are accepted: more than the streams

@@ -8,6 +8,7 @@ mod receiver;
 pub(crate) mod sampler;
 mod sender;
 pub(crate) mod unsent;
+mod wakes;
 mod zero_copy;
 
 use std::io;
@@ -202,6 +203,7 @@ impl TcpStreams {
             })?;
             this.senders.push((tail, stream.running(thread)));
         }
+        let alone = incoming.len() == 1;
         for mut stream in incoming {
             let (socket, counter) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
             let tail = ReceiverTail {
@@ -213,12 +215,12 @@ impl TcpStreams {
                 this.receivers.push((tail, stream.running(thread), counter));
                 continue;
             }
-            let (destination, mut layers) = (destination(&stream), stream.layers());
+            let (destination, mut layers) = (destination(&stream, alone), stream.layers());
             let thread = stage.spawn("plumb-receive", {
                 let counter = Arc::clone(&counter);
                 move |stage| {
                     let pipe = layers.pipe(&socket);
-                    receiver::run(&socket, pipe, destination, &counter, stage)
+                    receiver::run(&socket, pipe, destination, alone, &counter, stage)
                 }
             })?;
             this.receivers.push((tail, stream.running(thread), counter));
@@ -433,10 +435,10 @@ impl Payload {
     }
 }
 
-fn destination(stream: &Prepared) -> Destination {
+fn destination(stream: &Prepared, alone: bool) -> Destination {
     match &stream.file {
         Some((file, wait_us)) => Destination::file(Sink::new(file.clone(), Arc::clone(wait_us))),
         None if stream.flow.discard => Destination::Nowhere,
-        None => Destination::memory(),
+        None => Destination::memory(alone),
     }
 }

@@ -8,12 +8,17 @@ use std::time::Instant;
 use plumb_net::tcp::copyless::discard;
 use plumb_wire::native::control::report::StreamEnd;
 
+use super::wakes::Wakes;
 use crate::file::Sink;
 use crate::phase_state::{POLL_INTERVAL, Stage, retry};
 use crate::tls::Pipe;
 
 /// Bytes of one read: at 10 Gbit/s about 2,500 system calls a second.
-const READ_BYTES: usize = 512 * 1024;
+pub(super) const READ_BYTES: usize = 512 * 1024;
+
+/// Bytes of one read where several connections are read beside each other: what is copied then stays in the processor's cache. Four
+/// connections between two namespaces carried 103 Gbit/s so, and 90 in reads of [`READ_BYTES`] (Linux 6.18).
+const SHARED_READ_BYTES: usize = 128 * 1024;
 
 /// Where a stream's payload goes.
 #[derive(Debug)]
@@ -26,8 +31,9 @@ pub(super) enum Destination {
 }
 
 impl Destination {
-    pub(super) fn memory() -> Self {
-        Self::Memory(vec![0; READ_BYTES])
+    /// A buffer for the only connection, or for one of several.
+    pub(super) fn memory(alone: bool) -> Self {
+        Self::Memory(vec![0; if alone { READ_BYTES } else { SHARED_READ_BYTES }])
     }
 
     pub(super) fn file(sink: Sink) -> Self {
@@ -53,11 +59,12 @@ impl Destination {
 /// Counts what comes in until the stage is over, the budget is spent by what came in alone, or
 /// the connection ends, and returns within twice [`POLL_INTERVAL`] of that:
 /// when it is told to stop it still counts what the kernel already holds. A file may hold it up
-/// longer. Tells how the stream ended when it was not told to.
+/// longer. A connection that is `alone` wakes its reader less often. Tells how the stream ended when it was not told to.
 pub(super) fn run(
     stream: &TcpStream,
     mut pipe: Pipe<'_>,
     mut to: Destination,
+    alone: bool,
     counter: &AtomicU64,
     stage: &Stage,
 ) -> Option<StreamEnd> {
@@ -65,6 +72,9 @@ pub(super) fn run(
         return stage.ended(error);
     }
     let mut last_read = None;
+    // What encrypts or frames has requests to answer besides.
+    let is_plain = matches!(pipe, Pipe::Plain(_));
+    let mut wakes = (alone && is_plain).then(|| Wakes::start(Instant::now()));
     loop {
         if last_read.is_none() && stage.is_over() {
             last_read = Some(Instant::now() + POLL_INTERVAL);
@@ -82,6 +92,9 @@ pub(super) fn run(
                     return stage.ended(error);
                 }
                 counter.fetch_add(count as u64, Ordering::Relaxed);
+                if let Some(wakes) = &mut wakes {
+                    wakes.read(stream, count, Instant::now());
+                }
                 if !stage.budget.take_in(count as u64) {
                     return None;
                 }

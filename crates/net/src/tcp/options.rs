@@ -157,6 +157,24 @@ pub fn set_unsent_limit(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
     set_bytes(socket, option, &bytes.to_ne_bytes())
 }
 
+/// Has a reader woken only when so many bytes wait for it (SO_RCVLOWAT), or the connection ends; what times out or does not block
+/// reads what there is.
+///
+/// # Errors
+/// Those of setsockopt.
+pub fn set_receive_least(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
+    let option = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
+    set_bytes(socket, option, &bytes.to_ne_bytes())
+}
+
+/// How large the receive buffer is by now, in bytes (SO_RCVBUF).
+///
+/// # Errors
+/// Those of getsockopt.
+pub fn receive_buffer_bytes(socket: &impl AsFd) -> io::Result<usize> {
+    SockRef::from(socket).recv_buffer_size()
+}
+
 /// Sets an option of TCP to an integer.
 pub(super) fn set_flag(socket: &impl AsFd, option: i32, value: i32) -> io::Result<()> {
     set(socket, (libc::IPPROTO_TCP, option), value)
