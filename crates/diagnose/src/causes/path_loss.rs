@@ -351,7 +351,9 @@ mod tests {
         let after = |received| {
             let pings = idle(Protocol::Icmp, 210, received, 0.02);
             let found = found_in(CAUSE.examine, &[pings, trace()]);
-            found.iter().any(|finding| finding.summary.contains("hop 5"))
+            found
+                .iter()
+                .any(|finding| finding.summary.contains("hop 5"))
         };
         assert!(!after(210));
         assert!(after(180), "the idle path loses as well");

@@ -22,7 +22,7 @@ pub(super) fn list(width: usize) -> String {
         let _ = write!(text, "\n{}:\n", family.title());
         for (cause, _) in all().filter(|(_, entry)| entry.family == family) {
             let name = format!("  {:26} ", cause.name());
-            wrap(&mut text, &name, name.len(), &meaning(cause), width);
+            wrap(&mut text, &name, name.len(), meaning(cause), width);
         }
     }
     text += "\nplumb explain CAUSE shows what looks like it and what would prove it.\n\n";

@@ -456,11 +456,20 @@ impl ProbeError {
             ConnectionRate, Connections, Dscp, Interval, Many, Name, NoTrust, NotMany, Protocol,
             Rate, Size,
         };
-        match self {
-            Interval | Connections | Rate | NoTrust | NotMany | Dscp => true,
-            Name(_) | Protocol(_) | ConnectionRate { .. } | Size { .. } | Many { .. } => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Interval
+                | Connections
+                | Rate
+                | NoTrust
+                | NotMany
+                | Dscp
+                | Name(_)
+                | Protocol(_)
+                | ConnectionRate { .. }
+                | Size { .. }
+                | Many { .. }
+        )
     }
 }
 
