@@ -1,6 +1,6 @@
 //! Far ends: their names, addresses and responders.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -118,13 +118,9 @@ impl PathOptions {
 
     /// Looks a name up, and finds the interface towards it.
     pub(crate) fn towards(&self, host: &str) -> anyhow::Result<(Target, Outlet)> {
-        if let Some(from) = &self.from {
-            // Before a name is looked up, which may take long; the address's own version is asked for below.
-            let any = match from.source {
-                Some(IpAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-                _ => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            };
-            let checked = from.check(SocketAddr::new(any, 0));
+        if let Some(from) = self.from.as_ref().filter(|from| from.source.is_none()) {
+            // Before a name is looked up, which may take long; an address is compared with what was found.
+            let checked = from.check(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0));
             checked.context("cannot send as --from asks")?;
         }
         let target = Target::resolve_as(host, self.family.chosen())?;

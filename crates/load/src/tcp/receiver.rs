@@ -14,7 +14,7 @@ use crate::phase_state::{POLL_INTERVAL, Stage, retry};
 use crate::tls::Pipe;
 
 /// Bytes of one read: at 10 Gbit/s about 2,500 system calls a second.
-pub(super) const READ_BYTES: usize = 512 * 1024;
+const READ_BYTES: usize = 512 * 1024;
 
 /// Bytes of one read where several connections are read beside each other: what is copied then stays in the processor's cache. Four
 /// connections between two namespaces carried 103 Gbit/s so, and 90 in reads of [`READ_BYTES`] (Linux 6.18).
@@ -74,7 +74,7 @@ pub(super) fn run(
     let mut last_read = None;
     // What encrypts or frames has requests to answer besides.
     let is_plain = matches!(pipe, Pipe::Plain(_));
-    let mut wakes = (alone && is_plain).then(|| Wakes::start(Instant::now()));
+    let mut wakes = (alone && is_plain).then(|| Wakes::start(Instant::now(), READ_BYTES));
     loop {
         if last_read.is_none() && stage.is_over() {
             last_read = Some(Instant::now() + POLL_INTERVAL);

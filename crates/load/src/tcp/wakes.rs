@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 
 use plumb_net::tcp;
 
-use super::receiver::READ_BYTES;
-
 /// How often it follows the rate.
 const EVERY: Duration = Duration::from_millis(20);
 
@@ -32,14 +30,17 @@ pub(super) struct Wakes {
     bytes: u64,
     /// What the kernel was told: one byte to begin with.
     least: usize,
+    /// Never more than one read takes.
+    most: usize,
 }
 
 impl Wakes {
-    pub(super) fn start(now: Instant) -> Self {
+    pub(super) fn start(now: Instant, most: usize) -> Self {
         Self {
             since: now,
             bytes: 0,
             least: 1,
+            most,
         }
     }
 
@@ -53,7 +54,7 @@ impl Wakes {
         let come = self.bytes as f64 * WAIT.as_secs_f64() / passed.as_secs_f64();
         (self.since, self.bytes) = (now, 0);
         let buffer = tcp::receive_buffer_bytes(stream).unwrap_or(0);
-        let least = least(come as usize, buffer);
+        let least = least((come as usize).min(self.most), buffer);
         if least != self.least && tcp::set_receive_least(stream, least as u32).is_ok() {
             self.least = least;
         }
@@ -62,7 +63,7 @@ impl Wakes {
 
 /// In steps of twice as much, so that a rate which varies does not cost a call each time.
 fn least(come: usize, buffer: usize) -> usize {
-    let most = come.min(READ_BYTES).min(buffer / BUFFER_PARTS);
+    let most = come.min(buffer / BUFFER_PARTS);
     match most {
         ..LEAST_BYTES => 1,
         _ => most.next_power_of_two() / if most.is_power_of_two() { 1 } else { 2 },
@@ -80,7 +81,7 @@ mod tests {
         assert_eq!(least(12_500, MUCH), 1);
         assert_eq!(least(100_000, MUCH), 64 * 1024);
         assert_eq!(least(300_000, MUCH), 256 * 1024);
-        assert_eq!(least(usize::MAX, MUCH), READ_BYTES);
+        assert_eq!(least(512 * 1024, MUCH), 512 * 1024);
         // A small buffer never fills up for want of a reader.
         assert_eq!(least(usize::MAX, 256 * 1024), 1);
         assert_eq!(least(usize::MAX, 1 << 20), 128 * 1024);

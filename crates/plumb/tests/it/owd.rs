@@ -250,6 +250,6 @@ fn without_a_reflector_it_is_said_what_to_do() {
     assert!(stderr(&output).contains("/nowhere/key"));
     assert_eq!(
         plumb(&["owd", "127.0.0.1", "--dscp", "64"]).status.code(),
-        Some(1)
+        Some(2)
     );
 }

@@ -460,7 +460,7 @@ fn what_cannot_be_probed_is_said() {
         (["--file=/no/such", "-c1"], 1, "cannot read /no/such"),
         (["--pps=0", "127.0.0.0/30"], 2, "packet rate"),
         (["127.0.0.1", "-Q=7"], 2, "ECN"),
-        (["127.0.0.1", "-m=0"], 2, "1..=255"),
+        (["127.0.0.1", "-m=0"], 2, "from 1 to 255"),
         (["127.0.0.1", "-t=0"], 2, "above zero"),
     ] {
         let output = plumb(&[&["ping"], arguments.as_slice()].concat());

@@ -74,7 +74,7 @@ fn what_contradicts_them_is_refused() {
     for (command, says) in [
         ("ping -A -f 127.0.0.1", "cannot be used with"),
         ("ping --pattern xyz 127.0.0.1", "no pattern"),
-        ("ping -l 0 127.0.0.1", "0 is not in"),
+        ("ping -l 0 127.0.0.1", "write a number"),
         (
             "ping --pattern ff --protocol tcp 127.0.0.1",
             "leave --pattern out",

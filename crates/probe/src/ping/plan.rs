@@ -453,8 +453,8 @@ impl ProbeError {
     /// Whether what was asked for cannot be, wherever it is asked.
     pub fn is_of_what_was_asked(&self) -> bool {
         use ProbeError::{
-            ConnectionRate, Connections, Dscp, Interval, Many, Name, NoTrust, NotMany, Protocol,
-            Rate, Size,
+            ConnectionRate, Connections, Dscp, Interval, Name, NoTrust, NotMany, Protocol, Rate,
+            Size,
         };
         matches!(
             self,
@@ -468,7 +468,6 @@ impl ProbeError {
                 | Protocol(_)
                 | ConnectionRate { .. }
                 | Size { .. }
-                | Many { .. }
         )
     }
 }
