@@ -10,7 +10,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 MUSL := x86_64-unknown-linux-musl
 STATIC = $${CARGO_TARGET_DIR:-target}/$(MUSL)/release/plumb
 
-.PHONY: all small static dist size docs demo test test-slow record-corpus certify test-vm check bench clean help needs
+.PHONY: all small static dist size docs demo test test-slow record-corpus certify test-vm check bench home-six clean help needs
 
 needs:
 	@CARGO="$(CARGO)" dist/needs.sh
@@ -59,7 +59,7 @@ test-slow: ## Long tests, and all of them on a machine that has nothing installe
 	@CARGO="$(CARGO)" dist/needs.sh $(MUSL)
 	@CARGO="$(CARGO)" tests/run.sh slow
 
-record-corpus: ## Measure the Runs of corpus/ anew, in labs whose truth is known; needs root; ten minutes
+record-corpus: ## Measure the Runs of corpus/ anew (PLUMB_RECORD=NAME,…: those alone), in labs whose truth is known; needs root; ten minutes
 	tests/tools.sh
 	$(CARGO) test --workspace --locked --test it -- --test-threads=1000 --ignored --exact corpus::record_all
 
@@ -71,14 +71,19 @@ certify: ## How often the verdict is right on lines drawn anew (SET=fit|choose|c
 	$(SUDO) target/release/plumb-certify run --set $(SET) --lanes $(LANES) --minutes $(MINUTES) --keep
 	target/release/plumb-certify report --set $(SET) > certify/results/$(SET).md
 
-test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two minutes
+FILTER ?= vm::
+test-vm: ## What plumb asks of the kernel's queues, in a virtual machine; ten minutes; FILTER=vm::shape: those of shapers alone
 	tests/tools.sh
-	CARGO="$(CARGO)" vm/run.sh
+	CARGO="$(CARGO)" vm/run.sh "$(FILTER)"
 
 bench: size ## The static binary side by side with peers, a bare pair of TUN devices and netem; an hour; 1 where a bound is not kept
 	$(CARGO) build --release --locked -p plumb-lab --example bare_tun
 	$(CARGO) build --release --locked -p plumb-serve --example reflection
 	SUDO="$(SUDO)" CARGO="$(CARGO)" bench/all.sh target/release $(STATIC)
+
+home-six: all ## Six cases in a home on DSL, without and with a managed queue, as a page in target/home-six; ten minutes, on a quiet machine
+	$(CARGO) build --release --locked -p plumb-report --example cases
+	$(SUDO) bench/home-six.sh target/release/plumb target/release/examples/cases target/home-six
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -39,7 +39,7 @@ name=plumb-$version-x86_64-linux
 tree=$work/$name
 mkdir "$tree"
 install -m 755 "$binary" "$tree/plumb"
-cp -r "$work/man" "$work/completions" docs README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE dist/plumb-serve.{service,socket} "$tree"
+cp -r "$work/man" "$work/completions" docs README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE dist/plumb-serve.{service,socket} dist/plumb-watch.service "$tree"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C "$work" -c "$name" |
     gzip -9n > "$out/$name.tar.gz"
 
@@ -49,7 +49,7 @@ install -D -m 755 "$binary" "$tree/usr/bin/plumb"
 install -D -m 644 "$work/completions/plumb.bash" "$tree/usr/share/bash-completion/completions/plumb"
 install -D -m 644 "$work/completions/_plumb" "$tree/usr/share/zsh/vendor-completions/_plumb"
 install -D -m 644 "$work/completions/plumb.fish" "$tree/usr/share/fish/vendor_completions.d/plumb.fish"
-install -D -m 644 -t "$tree/lib/systemd/system" dist/plumb-serve.service dist/plumb-serve.socket
+install -D -m 644 -t "$tree/lib/systemd/system" dist/plumb-serve.service dist/plumb-serve.socket dist/plumb-watch.service
 install -D -m 644 dist/debian/plumb-serve.default "$tree/etc/default/plumb-serve"
 install -D -m 644 -t "$tree/usr/share/doc/plumb" dist/debian/copyright LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md
 cp -r docs "$tree/usr/share/doc/plumb/docs"

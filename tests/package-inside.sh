@@ -38,7 +38,7 @@ apt-get -q -y install --no-install-recommends /plumb.deb > /tmp/apt 2>&1 || fail
 setcap -q -v 'cap_net_raw=ep cap_net_bind_service=ei' /usr/bin/plumb || fail "the capabilities are not as they should be"
 for file in /usr/share/man/man1/plumb{,-check,-lab-run}.1.gz /usr/share/bash-completion/completions/plumb \
     /usr/share/zsh/vendor-completions/_plumb /usr/share/fish/vendor_completions.d/plumb.fish \
-    /lib/systemd/system/plumb-serve.{service,socket} /etc/default/plumb-serve; do
+    /lib/systemd/system/plumb-{serve,watch}.service /lib/systemd/system/plumb-serve.socket /etc/default/plumb-serve; do
     # Smallest images leave manual pages out.
     [ -e "$file" ] || grep -rqs 'path-exclude.*man' /etc/dpkg/dpkg.cfg.d || fail "$file is missing"
 done

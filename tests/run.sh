@@ -38,6 +38,7 @@ fast)
     group 'integration tests' "$cargo" test --workspace --locked --no-fail-fast --test it -- $AT_ONCE
     ;;
 slow)
+    group 'slow unit tests' "$cargo" test --workspace --locked --no-fail-fast --lib -- --ignored slow::
     group 'slow integration tests' "$cargo" test --workspace --locked --no-fail-fast --test it -- $AT_ONCE --ignored slow::
     group package tests/package.sh
     group 'fresh machine' tests/fresh-machine.sh

@@ -27,6 +27,11 @@ mandoc              mandoc              the manual
 zsh                 zsh                 completions
 fish                fish                completions
 python3             python3             services and senders of the laboratory tests
+tshark              tshark              compared with plumb capture
+tcptrace            tcptrace            compared with plumb capture
+zstd                zstd                packs captures
+lz4                 lz4                 packs captures
+tcpdump             tcpdump             compared with filters of plumb capture
 curl                curl                downloads from plumb serve, and uploads to it
 nginx               nginx-light         pages for plumb page, HTTP/1.1 and HTTP/2
 nghttpd             nghttp2-server      pages for plumb page, HTTP/2

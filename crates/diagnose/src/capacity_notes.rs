@@ -28,7 +28,7 @@ pub fn capacity_notes(name: &str, result: &CapacityResult) -> Vec<String> {
     let elsewhere: u64 = result.hops.iter().map(|hop| hop.other_routers).sum();
     if elsewhere > 0 {
         notes.push(format!(
-            "{elsewhere} answers came from other routers than at first and were left out: packets take several ways, or the \
+            "{elsewhere} answers came from other routers than at first and were left out: packets take several paths, or the \
              way changed (plumb path --all-paths)."
         ));
     }
@@ -100,7 +100,7 @@ fn unanswered(result: &CapacityResult, protocol: Protocol) -> Vec<String> {
     });
     let unclear = seldom(HopAnswers::Unclear).map(|hops| {
         format!(
-            "Some hops left probes unanswered, and nobody beyond tells whether packets are lost or they limit their ICMP: \
+            "Some hops left probes unanswered, and no hop beyond shows whether packets are lost or they limit their ICMP: \
              {hops}. `plumb path --icmp` or `--tcp` may tell."
         )
     });

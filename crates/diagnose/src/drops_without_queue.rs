@@ -6,13 +6,13 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
-use plumb_model::loss::at_most_ratio;
+use plumb_model::loss::{at_least_ratio, at_most_ratio};
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
 use crate::entry::is_about;
-use crate::evidence::{Carried, Streamed, fact};
+use crate::evidence::{Carried, FLOWS_TIMES, Streamed, fact};
 use crate::loss::LOSS_WARNING;
 use crate::signs::{Kind, Sign, doing, is_held_by_losses, percent, queue_stands, waits};
 
@@ -21,6 +21,10 @@ const CONFIDENCE: f64 = 0.95;
 
 /// What is lost below the rate is at most this share of what TCP retransmits: chance takes as many there as above it.
 const BY_CHANCE_RATIO: f64 = 0.75;
+
+/// Evenly spaced datagrams below the rate find a place in any queue of a line that nobody else fills: where at least so many
+/// of them are lost, it is not the want of a queue that loses packets, whatever TCP makes of it.
+const LOST_BELOW_RATIO: f64 = 0.02;
 
 /// Of datagrams at 1.4 times the rate 29 % are too many: less than this are lost by chance, or the line carries more.
 const CUT_RATIO: f64 = 0.1;
@@ -58,23 +62,22 @@ pub(crate) fn examine(case: &Case<'_>, depth: Depth) -> Vec<Finding> {
     let found = |direction| {
         let carried = case.full_load(direction)?;
         let below = case.streamed(Experiment::Paced, direction).next()?;
-        let above = case.streamed(Experiment::Overload, direction).last()?;
+        let above = case.above_rate(direction)?;
         let (sent, lost) = case.counted_with_room(direction);
+        if at_least_ratio(sent, lost) >= LOST_BELOW_RATIO {
+            return None;
+        }
         let idle_rtt_s = case.idle().and_then(|idle| idle.result.rtt_s);
         let least_rtt_s = carried.result.tcp.min_rtt_s;
         let least_rtt_s = least_rtt_s.or(idle_rtt_s.map(|rtt| rtt.min))?;
-        let mut drops = drops(
-            carried,
-            below,
-            above,
-            at_most_ratio(sent, lost),
-            least_rtt_s,
-        )?;
+        let mut drops = drops(carried, below, above, (sent, lost), least_rtt_s)?;
         let cut_bps = above.delivered_bps()?;
-        if drops.depth == Depth::None && case.loses_below(direction, cut_bps) {
-            // A policer takes nothing of what is well below its rate: there is no place for packets that come together.
-            let several = case.streamed(Experiment::ManyFlows, direction);
-            let several_bps: f64 = several.filter_map(Streamed::delivered_bps).sum();
+        let several = case.streamed(Experiment::ManyFlows, direction);
+        let several_bps: f64 = several.filter_map(Streamed::delivered_bps).sum();
+        let has_more = several_bps >= FLOWS_TIMES * cut_bps;
+        if drops.depth == Depth::None && has_more && case.loses_below(direction, cut_bps) {
+            // Nothing polices to a rate that several flows exceed, or takes of what is well below it: there is no place for
+            // packets that come together.
             drops.depth = Depth::Short;
             drops.line_bps = drops.line_bps.max(several_bps);
             drops.at_least = true;
@@ -107,7 +110,7 @@ fn drops(
     carried: Carried<'_>,
     below: Streamed<'_>,
     above: Streamed<'_>,
-    lost_below: f64,
+    (sent_below, lost_below): (u64, u64),
     least_rtt_s: f64,
 ) -> Option<Drops> {
     // Where only probes say what packets wait, a queue for each flow keeps them apart; TCP waits in it.
@@ -129,14 +132,18 @@ fn drops(
     // Without the sender's record nobody knows whether a queue stood.
     let matters = again >= LOSS_WARNING && (falls_short || recorded.is_some())
         || falls_short && is_held_by_losses(carried);
-    let drops = matters
-        && (!queue_stands(carried) || !is_long && falls_short)
-        && lost_below <= BY_CHANCE_RATIO * again
-        && is_cut
-        && (!is_long || falls_short);
     let alike_s = ALIKE_PACKETS * packet_s + ALIKE_NOISE * below.noise_s();
     let is_short =
         wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s()) && above.noise_s() <= alike_s;
+    // What TCP loses of a long path may be so little that as many datagrams would hardly lose one by chance either: where none waits
+    // and many are cut, that is seen.
+    let by_chance = at_most_ratio(sent_below, lost_below) > BY_CHANCE_RATIO * again
+        && (lost_below > 0 || is_long || is_short);
+    let drops = matters
+        && (!queue_stands(carried) || !is_long && (falls_short || above.is_cut_at_once()))
+        && !by_chance
+        && is_cut
+        && (!is_long || falls_short);
     // A full FIFO holds nearly all packets up alike, and TCP would have filled it: others do.
     let others_fill_it = is_long && !above.is_managed();
     let depth = match (is_long, is_short) {
@@ -218,7 +225,7 @@ fn finding(
                 above.measurement,
                 "receiver.loss_ratio",
                 above.lost_ratio(),
-                "loss of datagrams faster than TCP, against what chance loses",
+                "share lost of datagrams faster than TCP, against what chance loses",
                 CUT_RATIO,
             ),
             fact(
@@ -253,13 +260,13 @@ mod tests {
     use crate::experiment::tests::{carried_up, made, stream};
     use plumb_model::run::Run;
 
-    /// What is found where datagrams at 1.4 times TCP's rate lose so much, and at 5.6 times a quarter; four flows of 2.1 times, a
-    /// ninth.
-    fn found(lost: f64) -> Vec<Cause> {
+    /// What is found where datagrams at 0.8 and 1.4 times TCP's rate lose so much, and at 5.6 times a quarter; four flows of 2.1
+    /// times, a ninth.
+    fn found(below: f64, lost: f64) -> Vec<Cause> {
         let mut run = Run::from_json(include_str!("../fixtures/policer.json")).unwrap();
         let pps = carried_up(&run) / (1400.0 * 8.0);
         for (experiment, times, lost) in [
-            (Experiment::Paced, 0.8, 0.0),
+            (Experiment::Paced, 0.8, below),
             (Experiment::Overload, 1.4, lost),
             (Experiment::Overload, 5.6, 0.25),
         ] {
@@ -278,7 +285,16 @@ mod tests {
 
     #[test]
     fn what_takes_more_the_closer_packets_follow_each_other_is_a_short_queue() {
-        assert_eq!(found(0.04), [Cause::ShallowQueue]);
-        assert!(found(0.0).contains(&Cause::PerFlowLimit));
+        assert_eq!(found(0.0, 0.04), [Cause::ShallowQueue]);
+        assert!(found(0.0, 0.0).contains(&Cause::PerFlowLimit));
+    }
+
+    #[test]
+    fn what_takes_packets_of_a_slow_stream_too_is_no_want_of_a_queue() {
+        let found = found(0.03, 0.3);
+        assert!(
+            !found.contains(&Cause::ShallowQueue) && !found.contains(&Cause::Policer),
+            "{found:?}"
+        );
     }
 }

@@ -4,10 +4,13 @@
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::goal::Effort;
+use plumb_model::loss::at_least_ratio;
 use plumb_model::results::Direction;
 
 use crate::evidence::{Carried, RAISES, Streamed, USUAL_SEGMENT_BYTES};
-use crate::signs::{Kind, Sign, WINDOW_RATIO, full_port_bps, queue_stands};
+use crate::signs::{
+    Kind, Sign, WINDOW_RATIO, full_port_bps, is_held_by_losses, queue_stands, shortfall,
+};
 use crate::{Case, causes, lengths, weighing};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,6 +79,10 @@ pub fn left_in_queue_s(case: &Case<'_>, made: &Wanted) -> f64 {
     }
 }
 
+/// Where one of four times TCP's rate waited in a queue that TCP does not fill, and was cut as well, a line with a queue is in front of
+/// what cuts: so much above what arrived, the line may carry it, and more is lost than of what counts as carried (a fifth).
+const JUST_ABOVE_RATIO: f64 = 1.3;
+
 /// Above what the line carries by its headers and TCP's reserve, so that a queue of 600 ms fills in 1.5 s.
 const OVERLOAD_RATIO: f64 = 1.4;
 
@@ -118,6 +125,10 @@ const SMALL_BITS_RATIO: f64 = 0.25;
 /// Shares of what each direction carries alone, of both at once: two less what acknowledgements take, which is a tenth on a line
 /// that is ten times as fast in one direction as in the other, and less on others; TCP's own variation takes as much.
 const TOGETHER_RATIO: f64 = 1.7;
+
+/// A full queue makes TCP retransmit by its drops, and the smaller the windows, the more (Mathis et al., 1997). From this share on
+/// they may hide what the path loses: half of the 1 % that a call may lose (outcomes.rs).
+const HIDES_RATIO: f64 = 0.005;
 
 /// One connection that carries less than this share of what several do is worth asking why.
 const SINGLE_RATIO: f64 = 0.6;
@@ -166,24 +177,31 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
     let is_in_doubt = |d: &Direction| is_in_doubt(&findings, *d) || repeats_in_vain(case, *d);
     let doubted: Vec<Direction> = directions.filter(is_in_doubt).collect();
     let left = left(case, findings);
-    let effort = case.asked.map(|asked| asked.effort);
-    let thorough = effort == Some(Effort::Thorough);
+    let thorough = case.asked.map(|asked| asked.effort) == Some(Effort::Thorough);
     let unexplained = |direction| left.iter().any(|sign| asks(sign, direction));
-    // What is unexplained comes first, and what lost more, for time may be short.
+    // What is unexplained comes first, and what lost more, for time may be short. On a long path few losses hold TCP back, and its
+    // rate goes up and down with them.
     let mut ordered = [Direction::Up, Direction::Down];
     let again = |direction| sent_again(case, direction).unwrap_or(0.0);
     ordered.sort_by(|a, b| again(*b).total_cmp(&again(*a)));
-    ordered.sort_by_key(|direction| !unexplained(*direction));
+    let is_unsteady = |sign: &Sign, d| sign.kind == Kind::Unsteady && sign.direction == Some(d);
+    let held = |d| {
+        let unsteady = left.iter().any(|sign| is_unsteady(sign, d));
+        unsteady && case.full_load(d).is_some_and(is_held_by_losses)
+    };
+    ordered.sort_by_key(|direction| (!unexplained(*direction), !held(*direction)));
     let directions = || ordered.into_iter();
     let streams = |direction: Direction| {
         let unexplained = unexplained(direction);
         let line = line_of(direction);
         let is_cut = line.is_cut(case);
         let open = shows_no_limit(case, direction);
-        if !(unexplained || thorough || is_cut || open || doubted.contains(&direction)) {
+        let hidden = hides_loss(case, direction).is_some();
+        let doubted = doubted.contains(&direction);
+        if !(unexplained || thorough || is_cut || open || hidden || doubted) {
             return None;
         }
-        let below = || line.paced(case).filter(|_| unexplained || !open);
+        let below = || line.paced(case).filter(|_| unexplained || hidden || !open);
         let above = || {
             line.overload(case)
                 .filter(|_| unexplained || is_cut || open)
@@ -201,12 +219,14 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
         stream.map(Wanted::Stream)
     };
     // What limits packets or flows shows beside what datagrams of full size did.
-    let further = |direction: Direction| {
+    let of_flows = |direction: Direction, all: bool| {
         let line = line_of(direction);
-        let single = line.single(case, thorough);
         let many = || line.many(case).map(Wanted::Stream);
-        let small = || line.small(case, thorough).map(Wanted::Stream);
-        single.or_else(many).or_else(small)
+        line.single(case, all).or_else(many)
+    };
+    let further = |direction: Direction| {
+        let small = || line_of(direction).small(case, thorough);
+        of_flows(direction, thorough).or_else(|| small().map(Wanted::Stream))
     };
     // What was seen to be cut is asked for first, for time may be short: one connection, where datagrams of one flow had far less
     // than several connections, tells a limit of flows from one of datagrams.
@@ -221,19 +241,32 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
     });
     let acknowledgements = || {
         let mut lost = directions().filter(|direction| takes_acknowledgements(&left, *direction));
-        let small = lost.find_map(|direction| line_of(direction).small(case, true));
-        small.map(Wanted::Stream)
+        lost.find_map(|direction| line_of(direction).small(case, true))
     };
     // A limit of UDP, or of each flow, leaves TCP no sign.
-    let hurried = matches!(effort, None | Some(Effort::Quick));
     let first = || {
         let mut lines = directions().map(line_of);
         let stream = lines.find_map(|line| line.first(case));
-        stream.filter(|_| !hurried).map(Wanted::Stream)
+        stream.filter(|_| !hurries(case)).map(Wanted::Stream)
     };
-    cut.or_else(|| directions().find_map(streams))
-        .or_else(acknowledgements)
-        .or_else(|| directions().filter(|d| unexplained(*d)).find_map(further))
+    let in_question = || directions().filter(|direction| unexplained(*direction));
+    let datagrams_of = |direction| {
+        let below = case.attempts(Experiment::Paced, direction);
+        below > 0 && case.attempts(Experiment::Overload, direction) > 0
+    };
+    // They are asked for where they can be compared with datagrams of full size, and else when those had their turn. A box that
+    // acknowledgements fill is filled by segments as well.
+    let loses_beside = |direction| {
+        let loaded = case.loaded(direction);
+        loaded.is_some_and(|loaded| loaded.probes().1 > 0) || meets(case, direction)
+    };
+    let comparable = acknowledgements()
+        .filter(|small| datagrams_of(small.direction) && loses_beside(small.direction));
+    cut.or_else(|| comparable.map(Wanted::Stream))
+        .or_else(|| in_question().find_map(|d| streams(d).or_else(|| of_flows(d, false))))
+        .or_else(|| acknowledgements().map(Wanted::Stream))
+        .or_else(|| in_question().find_map(further))
+        .or_else(|| directions().find_map(streams))
         .or_else(first)
         .or_else(|| directions().find_map(further))
 }
@@ -253,9 +286,27 @@ pub fn is_settled(case: &Case<'_>, datagrams: bool) -> bool {
     let asks_above =
         |d| shows_no_limit(case, d) && Line::of(case, d, datagrams).overload(case).is_some();
     let asks_single = |d| Line::of(case, d, datagrams).single(case, false).is_some();
-    let asks_more = |d| asks_above(d) || asks_single(d);
+    let asks_below =
+        |d| hides_loss(case, d).is_some() && Line::of(case, d, datagrams).paced(case).is_some();
+    let asks_more = |d| asks_above(d) || asks_below(d) || asks_single(d);
     let mut directions = [Direction::Up, Direction::Down].into_iter();
     directions.all(|d| !left.iter().any(|sign| asks(sign, d)) && !asks_more(d))
+}
+
+/// Whether both directions at once say as much as an experiment: small packets where nothing was cut without waiting in a queue, and
+/// no probe was lost beside a load.
+pub fn may_wait(case: &Case<'_>, wanted: &Wanted) -> bool {
+    let is_small =
+        matches!(wanted, Wanted::Stream(stream) if stream.experiment == Experiment::SmallPackets);
+    let left = left(case, weighing::found(case));
+    let directions = [Direction::Up, Direction::Down];
+    let asks = |direction: &Direction| {
+        let mut above = case.streamed(Experiment::Overload, *direction);
+        above.any(|above| above.is_cut() && !above.is_queued())
+            || Line::of(case, *direction, true).is_cut(case)
+            || takes_acknowledgements(&left, *direction)
+    };
+    is_small && !directions.iter().any(asks)
 }
 
 /// Whether both directions at once carried clearly less than each alone: their acknowledgements are a few percent of what a line
@@ -289,6 +340,20 @@ pub(crate) fn shows_no_limit(case: &Case<'_>, direction: Direction) -> bool {
     })
 }
 
+/// Whether there is no time for what may be left out.
+fn hurries(case: &Case<'_>) -> bool {
+    let effort = case.asked.map(|asked| asked.effort);
+    matches!(effort, None | Some(Effort::Quick))
+}
+
+/// Share of segments that TCP retransmitted where no slower datagrams were counted, so that nobody knows how many of them the
+/// path lost; `None` where it is too small to hide anything, and in a hurry, which clears nothing.
+pub(crate) fn hides_loss(case: &Case<'_>, direction: Direction) -> Option<f64> {
+    let (counted, _) = case.counted_with_room(direction);
+    let again = sent_again(case, direction).filter(|again| *again >= HIDES_RATIO);
+    again.filter(|_| counted == 0 && !hurries(case))
+}
+
 /// Whether hardly any packet of a load waited: not even a managed queue held them.
 fn waits_little(carried: Option<Carried<'_>>) -> bool {
     let waits = carried.and_then(Carried::queue_s);
@@ -307,6 +372,18 @@ fn takes_acknowledgements(left: &[Sign], direction: Direction) -> bool {
             && sign.direction == Some(load)
     };
     left.iter().any(is_it)
+}
+
+/// Whether probes are lost several times as often as the segments of the load beside them, whose acknowledgements go in this
+/// direction: small packets may be lost where they meet large ones.
+fn meets(case: &Case<'_>, direction: Direction) -> bool {
+    let load = match direction {
+        Direction::Up => Direction::Down,
+        _ => Direction::Up,
+    };
+    let probes = case.loaded(load).map(|loaded| loaded.probes());
+    let least = probes.map_or(0.0, |(sent, lost)| at_least_ratio(sent, lost));
+    sent_again(case, load).is_some_and(|again| again <= TCP_RATIO * least)
 }
 
 /// Whether so many segments are retransmitted that had arrived that packets may overtake each other.
@@ -396,6 +473,15 @@ impl Line {
         // TCP that loses so much, or whose packets do not wait, may carry a small part of the line.
         let loses = sent_again(case, self.direction).is_some_and(|again| again >= MUCH_RATIO);
         let waits_little = waits_little(case.full_load(self.direction));
+        let exceeds_two = |last: &&Streamed<'_>| {
+            waits_little && last.is_cut() && last.is_queued() && attempts < RAISES
+        };
+        if let Some(last) = tried.last().filter(exceeds_two)
+            && let bps = JUST_ABOVE_RATIO * last.delivered_bps()?
+            && OVERLOAD_RATIO * bps <= last.offered_bps()
+        {
+            return self.stream(Experiment::Overload, bps);
+        }
         let (below_bps, times) = match tried.last() {
             None if attempts == 0 => {
                 let times = match waits_little {
@@ -461,10 +547,13 @@ impl Line {
         })
     }
 
-    /// Whether a connection alone is given as much as several, where datagrams of one flow were not, or all is asked.
+    /// Whether a connection alone is given as much as several, where datagrams of one flow were not, or TCP lost much and fell far
+    /// short of them, or all is asked.
     fn single(&self, case: &Case<'_>, all: bool) -> Option<Wanted> {
         let together = case.full_load(self.direction)?;
-        let asks = all || case.cut_flow(self.direction).is_some();
+        let loses = sent_again(case, self.direction).is_some_and(|again| again >= MUCH_RATIO);
+        let short = loses && shortfall(case, self.direction, together).is_some();
+        let asks = all || short || case.cut_flow(self.direction).is_some();
         let first = case.attempts(Experiment::SingleStream, self.direction) == 0;
         let seconds = lengths::steady_s(together.result.tcp.min_rtt_s.unwrap_or(0.0));
         (asks && first && together.streams() > 1.0).then_some(Wanted::SingleStream(

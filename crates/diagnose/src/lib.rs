@@ -5,13 +5,16 @@
 //! causes share stands beside that folder. `evidence/` reads results, `signs/` says what is not healthy whatever
 //! the cause, `verdict/` what it all comes to; `host/` audits a machine.
 
+pub mod baseline;
 mod capacity_notes;
+mod captured;
 mod case;
 pub mod causes;
 mod dropped_here;
 mod drops_without_queue;
 pub mod entry;
 mod evidence;
+mod excess;
 pub mod experiment;
 pub mod goals;
 pub mod host;
@@ -26,10 +29,14 @@ mod needs;
 mod options;
 pub mod outcomes;
 pub mod path_to_prepare;
+pub mod places;
 mod queue_advice;
 mod reading;
+pub mod rehearsed;
 mod relevance;
+pub mod segments;
 mod signs;
+pub mod since_good;
 #[cfg(test)]
 mod testing;
 pub mod tuned;
@@ -40,12 +47,14 @@ mod window;
 use plumb_model::finding::{Cause, Finding, Verdict};
 use plumb_model::order::sort_few;
 
+use excess::excess;
+
 pub use capacity_notes::capacity_notes;
 pub use case::{Case, Scope};
 pub use latency_grade::grade;
 pub use measured_again::is_measured_again;
 pub use reading::STANDARD_INPUT;
-pub use verdict::{local, without_responder};
+pub use verdict::{local, without_load, without_responder};
 
 /// Everything that holds the path back, worst first, and what it comes to.
 pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {
@@ -73,11 +82,4 @@ fn rank(finding: &Finding) -> u8 {
         Cause::Unexplained | Cause::GoalMissed => 2,
         _ => 1,
     }
-}
-
-/// How many times its threshold the first piece of evidence is, or the threshold that, where less is worse.
-fn excess(finding: &Finding) -> f64 {
-    let first = finding.evidence.first();
-    let times = first.and_then(|e| Some(e.value.number()? / e.threshold.number()?));
-    times.map_or(0.0, |times| times.max(times.recip()))
 }

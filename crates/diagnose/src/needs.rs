@@ -96,6 +96,7 @@ pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
         Need::Ciphers => of_kind("host_cipher"),
         Need::SmallObjects => case.small_objects().is_some(),
         Need::Connections => of_kind("port"),
+        Need::Capture => case.captured().next().is_some(),
         Need::Page => of_kind("page_load"),
         Need::Resolver => case.name_servers().any(|names| !names.is_nobodys()),
         Need::BothVersions => case.port_by_both().is_some(),

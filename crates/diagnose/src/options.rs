@@ -63,9 +63,9 @@ impl TcpOption {
             evidence: vec![fact(
                 carried.measurement,
                 format_args!("tcp.{}", self.field),
-                "false",
-                "whether all streams had it, where both hosts' settings offer it",
-                "true",
+                "absent",
+                "option in the handshakes of all streams, though both hosts' settings offer it",
+                "present",
             )],
             fixes: vec![Fix::advice(
                 Actor::Provider,

@@ -3,6 +3,7 @@
 use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::{Action, Actor, Fix, ShaperAction};
+use plumb_model::framing::Cells;
 use plumb_model::grade::Grade;
 use plumb_model::results::LoadedLatencyResult;
 use plumb_model::units::{human_seconds, si};
@@ -83,6 +84,7 @@ pub(crate) fn fixes(
             rate_bps: rate_bps as u64,
             overhead_bytes: FRAMING_BYTES,
             mpu_bytes: MPU_BYTES,
+            cells: Cells::None,
             qdisc: "fq_codel".to_owned(),
         })),
         Fix::advice(

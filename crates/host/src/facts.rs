@@ -34,6 +34,7 @@ pub use modules::Modules;
 pub use softnet::softnet;
 pub use source::Source;
 pub(crate) use waits::waits;
+pub use waits::{Ticks, processors};
 
 /// Reads the facts of this host that bear on a measurement; those that it does not tell are absent.
 ///

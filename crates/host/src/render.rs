@@ -1,19 +1,20 @@
 //! Actions as the commands that people read and type.
 
-use plumb_model::direction::OneDirection;
+mod shaper;
+
 use plumb_model::finding::{
-    Action, Finding, InterfaceAction, InterfaceChange, ShaperAction, SysctlAction,
+    Action, Actor, Finding, InterfaceAction, InterfaceChange, SysctlAction,
 };
+use plumb_model::router::Router;
 
-/// Length of the Ethernet header, which Linux counts as part of every packet on an Ethernet
-/// device before a class adds its overhead (`qdisc_pkt_len`, `net/sched/sch_htb.c`).
-const ETHERNET_HEADER_BYTES: i16 = 14;
-
-/// Fills in the commands of every fix that has an action.
-pub fn fill_commands(findings: &mut [Finding]) {
+/// Fills in the commands of every fix that has an action: those on the router for that kind of router.
+pub fn fill_commands(findings: &mut [Finding], router: Router) {
     for fix in findings.iter_mut().flat_map(|f| &mut f.fixes) {
         if let Some(action) = &fix.action {
-            fix.commands = commands(action);
+            fix.commands = match (fix.on, action) {
+                (Actor::Router, Action::Shaper(shaper)) => shaper::lines(shaper, router),
+                _ => commands(action),
+            };
         }
     }
 }
@@ -21,41 +22,10 @@ pub fn fill_commands(findings: &mut [Finding]) {
 /// An action for a shell on the Linux machine that has to act.
 pub fn commands(action: &Action) -> Vec<String> {
     match action {
-        Action::Shaper(shaper) => shape(shaper),
+        Action::Shaper(shaper) => shaper::lines(shaper, Router::Linux),
         Action::Sysctl(setting) => set(setting),
         Action::Interface(action) => change(action),
     }
-}
-
-fn shape(action: &ShaperAction) -> Vec<String> {
-    let ShaperAction {
-        direction,
-        rate_bps,
-        overhead_bytes,
-        mpu_bytes,
-        qdisc,
-    } = action;
-    let rate = format!("{}kbit", rate_bps / 1000);
-    let overhead = overhead_bytes - ETHERNET_HEADER_BYTES;
-    let mut lines = vec!["WAN=eth0   # the router's interface to the modem".to_owned()];
-    let (device, cake_device) = match direction {
-        OneDirection::Up => ("$WAN", "$WAN root"),
-        OneDirection::Down => {
-            lines.extend([
-                "ip link add ifb0 type ifb && ip link set ifb0 up".to_owned(),
-                "tc qdisc replace dev $WAN handle ffff: ingress".to_owned(),
-                "tc filter replace dev $WAN parent ffff: protocol all prio 1 matchall action mirred egress redirect dev ifb0".to_owned(),
-            ]);
-            ("ifb0", "ifb0 root")
-        }
-    };
-    lines.extend([
-        format!("tc qdisc replace dev {device} root handle 1: htb default 1"),
-        format!("tc class replace dev {device} parent 1: classid 1:1 htb rate {rate} ceil {rate} overhead {overhead} mpu {mpu_bytes}"),
-        format!("tc qdisc replace dev {device} parent 1:1 {qdisc}"),
-        format!("# or, where the kernel has CAKE: tc qdisc replace dev {cake_device} cake bandwidth {rate} overhead {overhead_bytes} mpu {mpu_bytes}"),
-    ]);
-    lines
 }
 
 fn set(SysctlAction { key, value }: &SysctlAction) -> Vec<String> {
@@ -101,32 +71,4 @@ fn change(InterfaceAction { interface, change }: &InterfaceAction) -> Vec<String
             format!("echo {cpus} > /sys/class/net/{interface}/queues/{queue}/rps_cpus")
         }
     }]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shaper_on_ethernet_does_not_count_its_header_twice() {
-        let lines = shape(&ShaperAction {
-            direction: OneDirection::Up,
-            rate_bps: 19_000_000,
-            overhead_bytes: 18,
-            mpu_bytes: 64,
-            qdisc: "fq_codel".into(),
-        });
-        assert!(
-            lines
-                .iter()
-                .any(|l| l.contains("rate 19000kbit") && l.contains("overhead 4 ")),
-            "{lines:?}"
-        );
-        assert!(
-            lines
-                .iter()
-                .any(|l| l.contains("cake bandwidth 19000kbit overhead 18")),
-            "{lines:?}"
-        );
-    }
 }

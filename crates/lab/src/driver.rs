@@ -268,7 +268,14 @@ impl Carried {
         self.taps.push(tap);
     }
 
-    /// Tells those who look on what became of packets.
+    /// Lets nobody look on any longer: all of them saw the same packets.
+    pub(crate) fn end_taps(&mut self) {
+        self.tell_outcomes();
+        self.taps.clear();
+        self.chain.keep_outcomes(false);
+    }
+
+    /// Reports to those who look on what became of packets.
     fn tell_outcomes(&mut self) {
         if self.taps.is_empty() {
             return;

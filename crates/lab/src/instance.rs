@@ -313,6 +313,13 @@ impl Instance {
         Ok(())
     }
 
+    /// Lets nobody look at any direction from now on.
+    pub(crate) fn end_taps(&self) {
+        for carrier in &self.carriers {
+            carrier.driver.with(|carried| carried.end_taps());
+        }
+    }
+
     /// What passes `node`'s interface to a link or lan that the kernel carries; `None` where plumb
     /// carries it.
     pub(crate) fn cable(&self, link: &str, node: &str) -> Result<Option<Cable>, LabError> {

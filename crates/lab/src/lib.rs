@@ -45,4 +45,5 @@ pub mod supervise;
 pub mod topology;
 mod traffic;
 pub mod truth;
+pub mod twin;
 pub mod vary;

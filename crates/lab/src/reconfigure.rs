@@ -8,6 +8,7 @@ use plumb_link::chain::ChainError;
 use plumb_link::settings::{Difference, SettingsError};
 use plumb_link::spec::CellSpec;
 use plumb_model::finding::ShaperAction;
+use plumb_model::framing::Cells;
 use plumb_model::run::LabChange;
 use plumb_model::units::BitRate;
 use plumb_net::clock;
@@ -167,8 +168,14 @@ fn told(differences: &[Difference]) -> String {
 impl Change {
     fn shaper(action: &ShaperAction, end: &LinkEnd) -> Self {
         let framing = format!(
-            "overhead {} mpu {}",
-            action.overhead_bytes, action.mpu_bytes
+            "overhead {} mpu {}{}",
+            action.overhead_bytes,
+            action.mpu_bytes,
+            match action.cells {
+                Cells::None => "",
+                Cells::Atm => " atm",
+                Cells::Ptm => " ptm",
+            }
         );
         let values = [
             ("rate", action.rate_bps.to_string()),

@@ -174,6 +174,8 @@ fn supervise(
     };
     let status = wait_inside(&signals, &child, &instance, &mut programs)?;
     instance.settle();
+    // A service may go on to send: the log and the captures of both ends end with the same packets.
+    instance.end_taps();
     for (scribe, record) in scribes.into_iter().zip(session.records) {
         if let Err(e) = scribe.end().and_then(|()| (record.keep)()) {
             let path = record.path.display();

@@ -21,7 +21,7 @@ pub(crate) fn limited_time(senders: &[SenderLog], duration_s: f64) -> LimitedTim
             .get(within.saturating_sub(1))
             .filter(|_| within > 1)
             .or(log.samples.last());
-        log.samples.first().zip(last)
+        began(&log.samples).zip(last)
     });
     shares(ends).unwrap_or(LimitedTime {
         rwnd_ratio: 0.0,
@@ -29,6 +29,14 @@ pub(crate) fn limited_time(senders: &[SenderLog], duration_s: f64) -> LimitedTim
         app_ratio,
         network_ratio: 0.0,
     })
+}
+
+/// The last sample before a sender's first byte, from where on something held it back: streams of a load may begin one after
+/// the other. `None` where none was sent.
+fn began(samples: &[TcpSample]) -> Option<&TcpSample> {
+    let first = samples.first()?;
+    let idle = samples.partition_point(|sample| sample.busy_us <= first.busy_us);
+    (idle < samples.len()).then(|| samples.get(idle.saturating_sub(1)))?
 }
 
 /// Shares of time between pairs of samples, each of one sender.

@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plumb_diagnose::lengths::{QUEUE_S, steady_s};
+use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, human_seconds, si};
 use plumb_net::ethtool::Ethtool;
 use plumb_net::netlink::interface_name;
@@ -96,6 +97,20 @@ impl Plan {
             .times
             .total
             .map_or(seconds, |total| total.as_secs_f64());
+        let asked = self.asked_bps();
+        let asked = asked.filter(|bps| bps * load_s <= budget_bits);
+        if let Some(bps) = asked.filter(|_| !may_end_sooner && !self.judge) {
+            let each = match self.directions.as_slice() {
+                [Direction::Up | Direction::Down] => "",
+                _ => " in each direction",
+            };
+            return format!(
+                "about {seconds:.0} s against {}, at {}{each}: {} in all",
+                self.name,
+                si(bps, "bit/s"),
+                si(bps * load_s / 8.0, "B")
+            );
+        }
         let more = match self.judge && self.times.total.is_none() {
             true => format!(
                 "; up to {:.0} s more to distinguish causes",
@@ -115,6 +130,19 @@ impl Plan {
             si(self.budget.bytes() as f64, "B"),
             too_small.unwrap_or_default()
         )
+    }
+
+    /// The rate of payload in each direction where every stream keeps to one of its own, in bit/s.
+    fn asked_bps(&self) -> Option<f64> {
+        let of = |group: &Group| {
+            let one = match &group.flow {
+                Flow::Tcp(tcp) => tcp.pacing_bps? as f64,
+                Flow::Udp(udp) => udp.mean_bps()?,
+                _ => return None,
+            };
+            Some(one * f64::from(group.streams))
+        };
+        self.groups.iter().map(of).sum()
     }
 
     /// What the budget would not let be measured on a line of so many bit/s, and the one that would, for loads of
@@ -207,6 +235,11 @@ mod tests {
             });
         }
         assert!(!paced.announcement(Some(2e9)).contains("too small"));
+        // Up, down and both for 15 s each.
+        assert_eq!(
+            paced.announcement(None),
+            "about 45 s against server, at 40.0 Mbit/s in each direction: 300 MB in all"
+        );
         let said = rate.announcement(Some(2e9));
         assert!(
             said.contains("too short for rates; --budget 15.0GB"),

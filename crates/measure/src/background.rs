@@ -71,6 +71,11 @@ impl Background {
         self.probes()?.latest().last_rtt
     }
 
+    /// How many probes of the main stream were answered so far.
+    pub(crate) fn answered(&self) -> u64 {
+        self.probes().map_or(0, |probes| probes.latest().received)
+    }
+
     /// What must be known: streams that could not start.
     pub fn notes(&self) -> &[String] {
         self.probes.as_ref().map_or(&[], |probes| &probes.notes)

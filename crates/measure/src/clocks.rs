@@ -1,361 +1,95 @@
-//! How far and how fast the far host's clock goes against ours, from the exchanges of a run. Pure.
-//!
-//! Each exchange tells the difference to within half of its round trip, however its two ways share
-//! that (RFC 5905, section 8). What the ways share constantly does not matter to the skew: there an
-//! exchange is off by half of what its round trip is above the smallest at most, which weighs it.
+//! The far host's clock against ours by the probes of a run, and delays corrected by that. Pure.
 
 use plumb_model::distribution::Distribution;
+use plumb_model::formula::clocks::{self, Comparison, Incomparable};
 use plumb_model::results::Direction;
 use plumb_model::results::udp::OneWayDelay;
 use plumb_probe::{Exchange, ProbeLog};
 
 use crate::probes::Window;
 
-/// Parts of a run of which each gives its best exchange to the skew.
-const PARTS: usize = 16;
-
-/// What stamps of kernel and program vary by on an idle host, in seconds: the floor of an exchange's
-/// error.
-const STAMP_ERROR_S: f64 = 20e-6;
-
-/// What two clocks of crystals drift at most against each other: what NTP holds possible (RFC 5905,
-/// appendix A.5.5.6).
-const MAX_SKEW: f64 = 500e-6;
-
-/// The far clock against our monotonic one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
-    /// Far clock less ours at `at_ns`, ns.
-    pub offset_ns: i64,
-    /// When that was, ns of our clock.
-    pub at_ns: i64,
-    /// How much faster the far clock runs; zero where that cannot be told.
-    pub skew: f64,
-    /// Two standard errors of it; `None` where the run is too short to tell.
-    pub skew_error: Option<f64>,
-    /// Either way, over the whole run.
-    pub uncertainty_s: f64,
+/// Compares the clocks by all probes of a log that were answered.
+///
+/// # Errors
+/// When there are none, or the far clock was stepped.
+pub fn by_log(log: &ProbeLog) -> Result<Comparison, Incomparable> {
+    let exchanges: Vec<Exchange> = log.samples.iter().filter_map(|s| s.exchange).collect();
+    by_probes(&exchanges)
 }
 
-/// Why there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Incomparable {
-    #[error("nothing was answered by which the clocks could be compared")]
-    Silence,
-    /// The difference changed by more than clocks drift.
-    #[error("the clock of one of the hosts was stepped meanwhile")]
-    Stepped,
+/// Compares the clocks by probes that were answered.
+///
+/// # Errors
+/// When there are none, or the far clock was stepped.
+pub fn by_probes(exchanges: &[Exchange]) -> Result<Comparison, Incomparable> {
+    let times = exchanges.iter().map(|exchange| clocks::Exchange {
+        departed_ns: exchange.departed_ns,
+        received_ns: exchange.far.received_ns,
+        sent_ns: exchange.far.sent_ns,
+        arrived_ns: exchange.arrived_ns,
+    });
+    Comparison::of(&times.collect::<Vec<_>>())
 }
 
-/// One exchange, seen from a reference.
-#[derive(Debug, Clone, Copy)]
-struct Point {
-    at_s: f64,
-    offset_s: f64,
-    rtt_s: f64,
-}
-
-impl Comparison {
-    /// Far clock less ours at a time of ours.
-    pub fn offset_at(&self, ns: i64) -> i64 {
-        let drift = self.skew * ns.saturating_sub(self.at_ns) as f64;
-        self.offset_ns.saturating_add(drift as i64)
-    }
-
-    /// The delay of the packets of a phase, of which the smallest was `min_ns` and all others are
-    /// `above_s` that. Both ends' stamps were those of their wall clocks; ours was `apart_ns` ahead of
-    /// our monotonic one.
-    pub fn delay(
-        &self,
-        direction: Direction,
-        phase: Window,
-        apart_ns: i64,
-        min_ns: i64,
-        above_s: &Distribution,
-    ) -> OneWayDelay {
-        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        let middle = signed(phase.from_ns / 2 + phase.to_ns / 2);
-        let offset_ns = self.offset_at(middle).saturating_sub(apart_ns);
-        // What comes down was sent by the far clock.
-        let correction_ns = match direction {
-            Direction::Down => offset_ns,
-            Direction::Up | Direction::Both => offset_ns.saturating_neg(),
-        };
-        // One difference is taken for the whole phase, in which the clocks drift.
-        let drift_s = self.skew * phase.seconds();
-        OneWayDelay {
-            delay_s: above_s.shifted(min_ns.saturating_add(correction_ns) as f64 / 1e9),
-            uncertainty_s: self.uncertainty_s + drift_s.abs() / 2.0,
-            clock_offset_s: offset_ns as f64 / 1e9,
-            clock_drift_s: self.skew_error.map(|_| drift_s),
-        }
-    }
-
-    /// Compares the clocks by all probes of a log that were answered.
-    ///
-    /// # Errors
-    /// As for [`Self::of`].
-    pub fn by(log: &ProbeLog) -> Result<Self, Incomparable> {
-        let exchanges: Vec<Exchange> = log.samples.iter().filter_map(|s| s.exchange).collect();
-        Self::of(&exchanges)
-    }
-
-    /// Compares the clocks by all exchanges of a run.
-    ///
-    /// # Errors
-    /// When there are none, or the far clock was stepped.
-    pub fn of(exchanges: &[Exchange]) -> Result<Self, Incomparable> {
-        let first = exchanges.first().ok_or(Incomparable::Silence)?;
-        let (zero_ns, reference_ns) = (first.departed_ns, offset_ns(first));
-        let points: Vec<Point> = exchanges
-            .iter()
-            .filter_map(|exchange| point(exchange, zero_ns, reference_ns))
-            .collect();
-        let least = points
-            .iter()
-            .map(|point| point.rtt_s)
-            .min_by(f64::total_cmp)
-            .ok_or(Incomparable::Silence)?;
-        let (from_s, to_s) = points
-            .iter()
-            .fold((f64::MAX, f64::MIN), |(from, to), point| {
-                (from.min(point.at_s), to.max(point.at_s))
-            });
-        let best = best_of_parts(&points, from_s, to_s);
-        let line = fit(&best, least);
-        let skew = line.map_or(0.0, |line| line.slope);
-        let error = line.map(|line| 2.0 * line.slope_error);
-        // What cannot be told from zero is not taken out.
-        let told = error.is_some_and(|error| skew.abs() > error);
-        let applied = if told { skew } else { 0.0 };
-        let middle_s = (from_s + to_s) / 2.0;
-        let anchor = points
-            .iter()
-            .min_by(|a, b| a.rtt_s.total_cmp(&b.rtt_s))
-            .ok_or(Incomparable::Silence)?;
-        let offset_s = anchor.offset_s + applied * (middle_s - anchor.at_s);
-        let explained = |point: &Point| {
-            let expected = offset_s + applied * (point.at_s - middle_s);
-            let drift = MAX_SKEW * (point.at_s - anchor.at_s).abs();
-            (point.offset_s - expected).abs() <= (point.rtt_s + least) / 2.0 + drift + 1e-3
-        };
-        if skew.abs() > MAX_SKEW + error.unwrap_or(0.0) || !points.iter().all(explained) {
-            return Err(Incomparable::Stepped);
-        }
-        let reach_s = (to_s - anchor.at_s).max(anchor.at_s - from_s);
-        let left = match (told, error) {
-            (true, Some(error)) => error,
-            (false, Some(error)) => error + skew.abs(),
-            // Nothing is known of it: what clocks drift at most.
-            (_, None) => MAX_SKEW,
-        };
-        Ok(Self {
-            offset_ns: reference_ns.saturating_add((offset_s * 1e9) as i64),
-            at_ns: zero_ns.saturating_add((middle_s * 1e9) as i64),
-            skew: applied,
-            skew_error: error,
-            uncertainty_s: least / 2.0 + STAMP_ERROR_S + left * reach_s,
-        })
-    }
-}
-
-/// Far clock less ours by one exchange, in ns.
-fn offset_ns(exchange: &Exchange) -> i64 {
-    let ours = i128::from(exchange.departed_ns) + i128::from(exchange.arrived_ns);
-    let theirs = i128::from(exchange.far.received_ns) + i128::from(exchange.far.sent_ns);
-    i64::try_from((theirs - ours) / 2).unwrap_or(0)
-}
-
-fn point(exchange: &Exchange, zero_ns: i64, reference_ns: i64) -> Option<Point> {
-    let there = exchange.arrived_ns.checked_sub(exchange.departed_ns)?;
-    let kept = exchange.far.sent_ns.checked_sub(exchange.far.received_ns)?;
-    let rtt_ns = there.checked_sub(kept)?;
-    // A far end that kept the packet for less than no time, or for longer than it was away.
-    if kept < 0 || rtt_ns < 0 {
-        return None;
-    }
-    Some(Point {
-        at_s: exchange.departed_ns.checked_sub(zero_ns)? as f64 / 1e9,
-        offset_s: offset_ns(exchange).checked_sub(reference_ns)? as f64 / 1e9,
-        rtt_s: rtt_ns as f64 / 1e9,
-    })
-}
-
-/// The exchange with the smallest round trip of each part of the run.
-fn best_of_parts(points: &[Point], from_s: f64, to_s: f64) -> Vec<Point> {
-    let length_s = ((to_s - from_s) / PARTS as f64).max(f64::MIN_POSITIVE);
-    let part = |point: &Point| (((point.at_s - from_s) / length_s) as usize).min(PARTS - 1);
-    (0..PARTS)
-        .filter_map(|number| {
-            points
-                .iter()
-                .filter(|point| part(point) == number)
-                .min_by(|a, b| a.rtt_s.total_cmp(&b.rtt_s))
-                .copied()
-        })
-        .collect()
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Slope {
-    slope: f64,
-    slope_error: f64,
-}
-
-/// The line through the points by weighted least squares; `None` with fewer than five.
-fn fit(points: &[Point], least_rtt_s: f64) -> Option<Slope> {
-    if points.len() < 5 {
-        return None;
-    }
-    let weight = |point: &Point| {
-        let error = (point.rtt_s - least_rtt_s) / 2.0 + STAMP_ERROR_S;
-        1.0 / (error * error)
+/// The delay of the packets of a phase, of which the smallest was `min_ns` and all others are
+/// `above_s` that. Both ends' stamps were those of their wall clocks; ours was `apart_ns` ahead of
+/// our monotonic one.
+pub fn delay_by(
+    compared: &Comparison,
+    direction: Direction,
+    phase: Window,
+    apart_ns: i64,
+    min_ns: i64,
+    above_s: &Distribution,
+) -> OneWayDelay {
+    let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    let middle = signed(phase.from_ns / 2 + phase.to_ns / 2);
+    let offset_ns = compared.offset_at(middle).saturating_sub(apart_ns);
+    // What comes down was sent by the far clock.
+    let correction_ns = match direction {
+        Direction::Down => offset_ns,
+        Direction::Up | Direction::Both => offset_ns.saturating_neg(),
     };
-    let sum = |of: &dyn Fn(&Point) -> f64| points.iter().map(|p| weight(p) * of(p)).sum::<f64>();
-    let whole = sum(&|_| 1.0);
-    let (t, o) = (sum(&|p| p.at_s) / whole, sum(&|p| p.offset_s) / whole);
-    let spread = sum(&|p| (p.at_s - t).powi(2));
-    if spread <= 0.0 {
-        return None;
+    // One difference is taken for the whole phase, in which the clocks drift.
+    let drift_s = compared.skew * phase.seconds();
+    OneWayDelay {
+        delay_s: above_s.shifted(min_ns.saturating_add(correction_ns) as f64 / 1e9),
+        uncertainty_s: compared.uncertainty_s + drift_s.abs() / 2.0,
+        clock_offset_s: offset_ns as f64 / 1e9,
+        clock_drift_s: compared.skew_error.map(|_| drift_s),
     }
-    let slope = sum(&|p| (p.at_s - t) * (p.offset_s - o)) / spread;
-    // The scatter that there is, where it is more than what was thought of.
-    let residual = sum(&|p| (p.offset_s - o - slope * (p.at_s - t)).powi(2));
-    let scatter = (residual / (points.len() as f64 - 2.0)).max(1.0);
-    Some(Slope {
-        slope,
-        slope_error: (scatter / spread).sqrt(),
-    })
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use plumb_probe::FarEnd;
-    use proptest::prelude::*;
-
-    const NS: f64 = 1e9;
-
-    /// Exchanges a tenth of a second apart over paths of `up_s` and `down_s` and what waits in queues.
-    fn run(
-        count: u32,
-        (up_s, down_s): (f64, f64),
-        (offset_s, skew): (f64, f64),
-        queue_s: impl Fn(u32) -> (f64, f64),
-    ) -> Vec<Exchange> {
-        let epoch = 1_700_000_000_000_000_000i64;
-        (0..count)
-            .map(|n| {
-                let departed = f64::from(n) * 0.1;
-                let (wait_up, wait_down) = queue_s(n);
-                let received = departed + up_s + wait_up;
-                let sent = received + 50e-6;
-                let far = |t: f64| epoch + ((t + offset_s + skew * t) * NS) as i64;
-                Exchange {
-                    departed_ns: (departed * NS) as i64,
-                    far: FarEnd {
-                        received_ns: far(received),
-                        sent_ns: far(sent),
-                        count: Some(n),
-                        hop_limit: None,
-                    },
-                    arrived_ns: ((sent + down_s + wait_down) * NS) as i64,
-                }
-            })
-            .collect()
-    }
-
-    #[test]
-    fn a_skew_is_seen_and_taken_out() {
-        // 40 ppm over 30 s are 1.2 ms.
-        let exchanges = run(300, (0.01, 0.01), (3.0, 40e-6), |n| {
-            (f64::from(n % 7) * 1e-3, 0.0)
-        });
-        let compared = Comparison::of(&exchanges).unwrap();
-        assert!((compared.skew - 40e-6).abs() < 5e-6, "{compared:?}");
-        let delays: Vec<f64> = exchanges
-            .iter()
-            .step_by(7)
-            .map(|e| {
-                (e.far.received_ns - compared.offset_at(e.departed_ns) - e.departed_ns) as f64 / NS
-            })
-            .collect();
-        assert!(
-            delays.iter().all(|delay| (delay - 0.01).abs() < 1e-4),
-            "{delays:?}"
-        );
-        assert!((0.01..0.0115).contains(&compared.uncertainty_s));
-    }
 
     #[test]
     fn a_delay_is_corrected_by_the_difference_of_the_wall_clocks() {
         // Ours is 100 s ahead of our monotonic clock, and theirs 5 ms ahead of ours.
         let apart_ns = 100_000_000_000;
-        let epoch = 1_700_000_000.0;
-        let exchanges = run(100, (0.01, 0.01), (100.005 - epoch, 0.0), |_| (0.0, 0.0));
-        let compared = Comparison::of(&exchanges).unwrap();
+        let compared = Comparison {
+            offset_ns: 100_005_000_000,
+            at_ns: 5_000_000_000,
+            skew: 0.0,
+            skew_error: Some(1e-6),
+            uncertainty_s: 0.0101,
+        };
         let phase = Window {
             from_ns: 2_000_000_000,
             to_ns: 8_000_000_000,
         };
         let above = Distribution::of([0.0, 0.002]).unwrap();
-        let delay = |direction, min_ns| compared.delay(direction, phase, apart_ns, min_ns, &above);
+        let corrected =
+            |direction, min_ns| delay_by(&compared, direction, phase, apart_ns, min_ns, &above);
         // Sent by a clock that is 5 ms ahead, 12 ms seemed 7.
-        let down = delay(Direction::Down, 7_000_000);
-        let up = delay(Direction::Up, 17_000_000);
+        let down = corrected(Direction::Down, 7_000_000);
+        let up = corrected(Direction::Up, 17_000_000);
         assert!((down.delay_s.min - 0.012).abs() < 1e-6, "{down:?}");
         assert!((up.delay_s.max - 0.014).abs() < 1e-6, "{up:?}");
         assert!((down.clock_offset_s - 0.005).abs() < 1e-6, "{down:?}");
         assert!((0.010..0.0105).contains(&down.uncertainty_s), "{down:?}");
         assert!(down.clock_drift_s.is_some_and(|s| s.abs() < 1e-6));
-    }
-
-    #[test]
-    fn a_step_is_told() {
-        let mut exchanges = run(100, (0.01, 0.01), (0.0, 0.0), |_| (0.0, 0.0));
-        for exchange in exchanges.iter_mut().skip(60) {
-            exchange.far.received_ns += 200_000_000;
-            exchange.far.sent_ns += 200_000_000;
-        }
-        assert_eq!(Comparison::of(&exchanges), Err(Incomparable::Stepped));
-        assert_eq!(Comparison::of(&[]), Err(Incomparable::Silence));
-    }
-
-    proptest! {
-        #[test]
-        fn the_truth_lies_within_the_uncertainty(
-            count in 1u32..200, up_ms in 0.05f64..80.0, down_ms in 0.05f64..80.0,
-            offset_s in -100.0f64..100.0, skew in -100e-6f64..100e-6, queue_ms in 0.0f64..30.0,
-        ) {
-            let queue = |n: u32| {
-                // Some of it, differently on both ways.
-                let part = |k: u32| f64::from(n.wrapping_mul(k) % 11) / 10.0 * queue_ms / 1e3;
-                (part(7), part(3))
-            };
-            let exchanges = run(count, (up_ms / 1e3, down_ms / 1e3), (offset_s, skew), queue);
-            let compared = Comparison::of(&exchanges).unwrap();
-            for exchange in &exchanges {
-                let t = exchange.departed_ns as f64 / NS;
-                let truth = 1_700_000_000_000_000_000i64 + ((offset_s + skew * t) * NS) as i64;
-                let off_s = (compared.offset_at(exchange.departed_ns) - truth) as f64 / NS;
-                prop_assert!(off_s.abs() <= compared.uncertainty_s, "{off_s} {compared:?}");
-            }
-        }
-
-        #[test]
-        fn no_times_of_the_far_end_do_harm(times in proptest::collection::vec(any::<[i64; 4]>(), 0..20)) {
-            let exchanges: Vec<Exchange> = times
-                .into_iter()
-                .map(|[departed_ns, received_ns, sent_ns, arrived_ns]| Exchange {
-                    departed_ns: departed_ns >> 2,
-                    far: FarEnd { received_ns, sent_ns, count: None, hop_limit: None },
-                    arrived_ns: arrived_ns >> 2,
-                })
-                .collect();
-            if let Ok(compared) = Comparison::of(&exchanges) {
-                let _ = compared.offset_at(i64::MAX);
-            }
-        }
     }
 }

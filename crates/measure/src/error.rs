@@ -60,6 +60,17 @@ pub enum MeasureError {
         /// What else was seen.
         notes: String,
     },
+    /// Whatever was tried, nobody answered.
+    #[error(
+        "nothing came back from {name}.\nTried: {tried}.{seen}\nIt is down, the address is wrong, or a firewall drops what is sent to it.\nNext: `plumb path {name}` shows how far packets get, `plumb check --local` whether this machine's line is well."
+    )]
+    NobodyThere {
+        /// As the user typed it.
+        name: String,
+        tried: String,
+        /// What was seen meanwhile, behind a blank or empty.
+        seen: String,
+    },
     #[error("nothing was sent to {name}: {notes}")]
     NothingSent {
         /// As the user typed it.
@@ -193,6 +204,20 @@ impl From<Unanswered<'_>> for MeasureError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_that_is_not_there_gets_four_short_lines() {
+        let said = MeasureError::NobodyThere {
+            name: "server.example".to_owned(),
+            tried: "ICMP echo, TCP ports 7586 (plumb serve), 443 and 80".to_owned(),
+            seen: String::new(),
+        }
+        .to_string();
+        let lines: Vec<_> = said.lines().collect();
+        assert_eq!(lines.len(), 4, "{said}");
+        // The longest fills two lines of a terminal.
+        assert!(lines.iter().all(|line| line.len() <= 2 * 79), "{said}");
+    }
 
     #[test]
     fn what_is_known_of_probes_that_nothing_answered_is_said_and_no_more() {

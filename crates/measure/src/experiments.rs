@@ -82,7 +82,8 @@ pub(crate) fn conduct(
             return;
         }
         asked.push(wanted);
-        let settled = experiment::is_settled(&case, datagrams);
+        let settled =
+            experiment::is_settled(&case, datagrams) || experiment::may_wait(&case, &wanted);
         conductor.session().deadline = Some(until(settled));
         let (lasts, least) = times(&wanted);
         let time_left = conductor.session().time_left();
@@ -130,8 +131,9 @@ pub(crate) fn conduct(
                 let packets = Pattern::Constant { pps: stream.pps };
                 let mut flow = UdpFlow::new(stream.payload_bytes, packets);
                 // Nothing marks packets below the rate, and whether the field arrives is known of both directions then.
-                let is_paced = stream.experiment == Experiment::Paced;
-                flow.ecn = (is_paced && marks).then_some(Ecn::Ect0);
+                let of_few_bits = [Experiment::Paced, Experiment::SmallPackets];
+                let bears = marks && of_few_bits.contains(&stream.experiment);
+                flow.ecn = bears.then_some(Ecn::Ect0);
                 let flow = Flow::Udp(flow);
                 let mut phase = phase(stream.experiment, stream.direction, stream.flows, flow);
                 conductor.step(&mut Counted(&mut phase), later)

@@ -7,7 +7,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::results::{Direction, OneWayQueueing};
 use plumb_probe::{Exchange, ProbeLog};
 
-use crate::clocks::Comparison;
+use crate::clocks::by_probes;
 use crate::probes::{Window, relative};
 
 /// A drift that is known no better than this is left in the delays: in the 100 s of a check it is 10 ms, a sixth of the
@@ -35,7 +35,7 @@ impl OneWay {
     /// By all probes of a stream so far; `None` where the far end stamps none, or a clock was stepped.
     pub(crate) fn of(log: &ProbeLog) -> Option<Self> {
         let exchanges: Vec<Exchange> = log.samples.iter().filter_map(|s| s.exchange).collect();
-        let known = Comparison::of(&exchanges).ok().filter(|compared| {
+        let known = by_probes(&exchanges).ok().filter(|compared| {
             let error = compared.skew_error;
             error.is_some_and(|error| error <= SKEW_ERROR)
         });

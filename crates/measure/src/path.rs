@@ -217,7 +217,7 @@ fn all_ways(
     let mut network = open(&wanted.target, protocol)?;
     if network.access() != Access::Raw {
         out.note(
-            "Without CAP_NET_RAW there is one flow, and so one way: all ways were not looked for.",
+            "Without CAP_NET_RAW there is one flow, and so one path: other paths were not looked for.",
         );
         return Ok(None);
     }

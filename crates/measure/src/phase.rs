@@ -10,7 +10,7 @@ use plumb_load::{ClientError, Peer, Unconducted};
 use plumb_load::{EndedEarly, PhaseOutcome};
 use plumb_model::results::responsiveness::ResponsivenessResult;
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
-use plumb_model::run::{Ended, HostFacts};
+use plumb_model::run::{Ended, HostFacts, Run};
 use plumb_model::series::Series;
 use plumb_model::units::{human_seconds, si};
 use plumb_net::clock::apart_ns;
@@ -57,6 +57,16 @@ pub struct Phase {
     /// What its conductor found, where it had one, and how round trips a minute were measured.
     responsiveness: Option<Found>,
     rpm_method: &'static str,
+}
+
+/// What the first load of a Run carried in bit/s, without slow start where it was long enough to tell; `None` without any.
+pub fn carried_bps(run: &Run) -> Option<f64> {
+    run.measurements
+        .iter()
+        .find_map(|measured| match &measured.outcome {
+            Outcome::Throughput(carried) => Some(carried.steady_bps.unwrap_or(carried.bps)),
+            _ => None,
+        })
 }
 
 impl Phase {

@@ -14,6 +14,7 @@ use plumb_model::context::Context;
 use plumb_model::finding::{Finding, Severity};
 use plumb_model::goal::Asked;
 use plumb_model::results::Outcome;
+use plumb_model::router::Router;
 use plumb_model::run::{Ended, HostFacts, Local, Measurement, Run, SCHEMA, Target};
 use plumb_model::series::Series;
 use plumb_net::clock;
@@ -223,7 +224,7 @@ impl Record {
         match judgement {
             Judgement::AsAudited => {
                 let mut run = self.run;
-                fill_commands(&mut run.findings);
+                fill_commands(&mut run.findings, Router::default());
                 run
             }
             Judgement::Part => {
@@ -257,7 +258,7 @@ impl Record {
                 );
             }
         }
-        fill_commands(&mut findings);
+        fill_commands(&mut findings, Router::default());
         self.run.findings = findings;
         self.run.verdict = Some(verdict);
         self.run

@@ -39,14 +39,14 @@ impl Step for Resolvers {
     /// Lasts two seconds for each of three resolvers.
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
         let mut found = Yield::default();
-        let text = match std::fs::read_to_string(FILE) {
-            Ok(text) => text,
+        let servers = match of_this_host() {
+            Ok(servers) => servers,
             Err(error) => {
                 found.note(format!("The resolver was not measured: {FILE}: {error}."));
                 return Ok(found);
             }
         };
-        for address in servers(&text) {
+        for address in servers {
             let target = SocketAddr::new(address, PORT);
             let mut plan = Plan::new(Protocol::Dns, address.to_string(), target);
             plan.count = Some(QUESTIONS);
@@ -68,6 +68,14 @@ impl Step for Resolvers {
         }
         Ok(found)
     }
+}
+
+/// The addresses of the resolvers that this machine asks, in its order.
+///
+/// # Errors
+/// When the file that names them cannot be read.
+pub fn of_this_host() -> std::io::Result<Vec<IpAddr>> {
+    Ok(servers(&std::fs::read_to_string(FILE)?))
 }
 
 /// The addresses of the name servers in resolv.conf's text.

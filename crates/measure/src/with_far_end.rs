@@ -227,10 +227,15 @@ pub fn run(
     if conductor.session().is_stopped() {
         conductor.note("The check was stopped before its end.");
     }
-    conductor.finish(match plan.judge {
+    let mut conducted = conductor.finish(match plan.judge {
         true => Judgement::Whole,
         false => Judgement::Part,
-    })
+    })?;
+    let why = conducted.shortfall.as_ref().filter(|_| !all);
+    if let (Some(verdict), Some(why)) = (&mut conducted.run.verdict, why) {
+        plumb_diagnose::without_load(verdict, &format!("the load failed ({why})"));
+    }
+    Ok(conducted)
 }
 
 impl Plan {

@@ -69,7 +69,15 @@ pub fn run(
     let lasting = [plan.idle, Duration::ZERO, Duration::ZERO];
     let mut parts = Parts::new(lasting, Some(plan.until), watcher);
     parts.begin();
+    let noted = conductor.run().notes.len();
     conductor.step(&mut idle, 0);
+    // Such as an error of a router, or of this host.
+    let seen = conductor
+        .run()
+        .notes
+        .get(noted..)
+        .unwrap_or_default()
+        .join(" ");
     parts.begin();
     for port in PORTS {
         let mut address = address;
@@ -88,16 +96,16 @@ pub fn run(
     let answered = answered || connects::answered(conductor.run(), address.ip());
     let mut conducted = conductor.finish(Judgement::Whole)?;
     if !answered {
+        let seen = match seen.is_empty() {
+            true => seen,
+            false => format!(" {seen}"),
+        };
         return Err(match stopped {
             true => MeasureError::Cancelled,
-            false => MeasureError::Silence {
+            false => MeasureError::NobodyThere {
                 name: name.to_owned(),
-                tried: match privilege::may_echo(address.is_ipv4()) {
-                    true => "ICMP or TCP ports 443 and 80".to_owned(),
-                    // What was not sent was not left unanswered.
-                    false => "TCP ports 443 and 80".to_owned(),
-                },
-                notes: conducted.run.notes.join(" "),
+                tried: tried(address),
+                seen,
             },
         });
     }
@@ -105,4 +113,19 @@ pub fn run(
         plumb_diagnose::without_responder(verdict, name);
     }
     Ok(conducted)
+}
+
+/// What was sent to find whether anybody is there.
+fn tried(address: SocketAddr) -> String {
+    // What was not sent was not left unanswered.
+    let echo = match privilege::may_echo(address.is_ipv4()) {
+        true => "ICMP echo, ",
+        false => "",
+    };
+    let [https, http] = PORTS;
+    let responder = match address.port() {
+        0 => plumb_wire::native::spec::PORT,
+        port => port,
+    };
+    format!("{echo}TCP ports {responder} (plumb serve), {https} and {http}")
 }

@@ -293,7 +293,7 @@ pub fn delay(
 ) -> Result<Calculation, CalcError> {
     let mut answers = calculation(
         "delay",
-        "Serialisation: bytes x 8 / rate. Propagation: length over the speed of light, divided by 1.468 in fibre, times 0.66 in copper. Cables are longer than the way as the crow flies, often by half.",
+        "Serialisation: bytes x 8 / rate. Propagation: length over the speed of light, divided by 1.468 in fibre, times 0.66 in copper. Cables are longer than the distance as the crow flies, often by half.",
     );
     if let Some((bytes, rate_bps)) = packet {
         let time = serialisation(above_zero("size", bytes)?, above_zero("rate", rate_bps)?);

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::direction::OneDirection;
+use crate::framing::{Cells, Framing};
 use crate::grade::Grade;
 use crate::need::LookedFor;
 use crate::results::Direction;
@@ -70,6 +71,10 @@ vocabulary! {
         ThisHost = "this-host",
         /// The machine at the other end.
         FarHost = "far-host",
+        /// The machine that opened a captured connection.
+        Client = "client",
+        /// The machine to which a captured connection was opened.
+        Server = "server",
     }
 }
 
@@ -223,8 +228,22 @@ pub struct ShaperAction {
     pub overhead_bytes: i16,
     /// Smallest size that a packet takes on the line, in bytes.
     pub mpu_bytes: u16,
+    /// Cells that the line cuts packets into. Absent where it cuts them into none.
+    #[serde(default, skip_serializing_if = "Cells::is_none")]
+    pub cells: Cells,
     /// Queue discipline, by its kernel name.
     pub qdisc: String,
+}
+
+impl ShaperAction {
+    /// What the line adds to each packet.
+    pub fn framing(&self) -> Framing {
+        Framing {
+            overhead_bytes: self.overhead_bytes,
+            mpu_bytes: self.mpu_bytes,
+            cells: self.cells,
+        }
+    }
 }
 
 /// A kernel variable and its value.

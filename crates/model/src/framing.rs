@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// ATM: bytes of a cell on the line, and of those the bytes that carry the packet (ITU-T I.361).
@@ -37,7 +38,7 @@ const KEYWORDS: [(&str, i16, u16, Cells); 15] = [
 ];
 
 /// How the line cuts packets up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Cells {
     /// Packets are not cut up at all.
@@ -95,7 +96,28 @@ pub enum FramingError {
     },
 }
 
+impl Cells {
+    /// Whether packets are not cut up.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
 impl Framing {
+    /// Every framing that tc-cake(8) has a keyword for.
+    pub fn keywords() -> impl Iterator<Item = (&'static str, Self)> {
+        KEYWORDS
+            .iter()
+            .map(|&(word, overhead_bytes, mpu_bytes, cells)| {
+                let framing = Self {
+                    overhead_bytes,
+                    mpu_bytes,
+                    cells,
+                };
+                (word, framing)
+            })
+    }
+
     /// Bytes that the line sends for an IP packet of `ip_len` bytes: overhead first, then the
     /// minimum packet unit, then cells.
     pub fn wire_bytes(&self, ip_len: u32) -> u32 {

@@ -68,6 +68,8 @@ vocabulary! {
         SmallObjects = "small-objects",
         /// Connections to a TCP port.
         Connections = "connections",
+        /// Packets of connections, captured.
+        Capture = "capture",
         /// What loading a web page takes.
         Page = "page",
         /// Round trips of both versions of IP.

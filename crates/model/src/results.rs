@@ -4,6 +4,7 @@
 pub mod app;
 pub mod available_bandwidth;
 pub mod capacity;
+pub mod capture;
 pub mod gateway;
 pub mod host;
 mod load;
@@ -14,7 +15,9 @@ pub mod path;
 pub mod ping;
 pub mod port;
 pub mod quic;
+pub mod rehearsal;
 pub mod responsiveness;
+pub mod shaping;
 pub mod sharing;
 pub mod sweep;
 mod transactions;
@@ -34,6 +37,8 @@ use crate::vocabulary;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use capacity::CapacityResult;
+use capture::CaptureResult;
+use capture::sides::CaptureSidesResult;
 use gateway::GatewayResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
 pub use load::{CpuUse, LimitedTime};
@@ -44,7 +49,9 @@ use path::PathResult;
 pub use ping::{PingResult, TimestampSource};
 pub use port::PortResult;
 use quic::QuicResult;
+use rehearsal::RehearsalResult;
 use responsiveness::ResponsivenessResult;
+use shaping::{FramingResult, ShapedRateResult};
 use sharing::Sharing;
 use sweep::PingsResult;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
@@ -175,6 +182,16 @@ outcomes! {
         Capacity(Box<CapacityResult>) = "capacity",
         /// What a part of a tuning plan did to the rate.
         Tune(Box<TuneResult>) = "tune",
+        /// What fixes did to the twin of a path.
+        Rehearsal(Box<RehearsalResult>) = "rehearsal",
+        /// The rate of a shaper at which latency under load stays low.
+        ShapedRate(Box<ShapedRateResult>) = "shaped_rate",
+        /// What the line adds to each packet.
+        Framing(Box<FramingResult>) = "framing",
+        /// What a capture of packets shows.
+        Capture(Box<CaptureResult>) = "capture",
+        /// What became of packets between two captures.
+        CaptureSides(Box<CaptureSidesResult>) = "capture_sides",
     }
 }
 
@@ -203,6 +220,8 @@ impl Outcome {
             Self::AvailableBandwidth(result) => result.direction,
             Self::Responsiveness(result) => result.direction,
             Self::Tune(result) => result.direction,
+            Self::ShapedRate(result) => result.direction,
+            Self::Framing(result) => result.direction,
             _ => return None,
         })
     }
@@ -249,6 +268,30 @@ impl Outcome {
     pub fn ping(&self) -> Option<&PingResult> {
         match self {
             Self::Ping(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// The round trips beside a load, where it has any.
+    pub fn loaded_latency(&self) -> Option<&LoadedLatencyResult> {
+        match self {
+            Self::LoadedLatency(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// What became of datagrams, where it sent any.
+    pub fn udp(&self) -> Option<&UdpResult> {
+        match self {
+            Self::Udp(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// How large packets may be, where that was searched.
+    pub fn mtu(&self) -> Option<&MtuResult> {
+        match self {
+            Self::Mtu(result) => Some(result),
             _ => None,
         }
     }

@@ -17,6 +17,7 @@ use crate::vocabulary;
 /// Version of the document; the number rises when a reader of the old one would misread it.
 pub const SCHEMA: &str = "plumb.run/2";
 
+pub mod in_page;
 mod v1;
 
 /// One use of plumb: what was asked, what was measured, what it means.
@@ -214,6 +215,11 @@ pub enum ReadRunError {
     /// The text is something else than JSON.
     #[error("it is not JSON ({0}): a Run is what a measuring verb saves with -o FILE")]
     NotJson(serde_json::Error),
+    /// The text is a page that no Run was put into.
+    #[error(
+        "it is a page without a Run in it: plumb report --problem -o FILE.html writes one that plumb reads again"
+    )]
+    Page,
     /// The document is of another kind or version.
     #[error(
         "it says schema '{found}', and this plumb reads '{SCHEMA}': use the plumb that wrote it, or measure again"
@@ -228,11 +234,15 @@ pub enum ReadRunError {
 }
 
 impl Run {
-    /// Reads a Run.
+    /// Reads a Run from its JSON, or from a page that holds it.
     ///
     /// # Errors
     /// When the text is no JSON, of another version, or not of the shape of a Run.
     pub fn from_json(text: &str) -> Result<Self, ReadRunError> {
+        let text = match in_page::is_page(text) {
+            true => in_page::json(text).ok_or(ReadRunError::Page)?,
+            false => text,
+        };
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|error| match error.is_eof() {
                 true => ReadRunError::Truncated(error),
@@ -268,6 +278,7 @@ mod tests {
         assert!(error(r#"{"schema": "plumb.run/9"}"#).is_err_and(|e| e.contains("plumb.run/9")));
         assert!(error(r#"{"schema": "plumb.run/2"}"#).is_err_and(|e| e.contains("shape")));
         assert!(error("[]").is_err_and(|e| e.contains("nothing")));
+        assert!(error("<!doctype html>").is_err_and(|e| e.contains("without a Run")));
         let other = "root:x:0:0:root:/root:/bin/bash\n";
         assert!(error(other).is_err_and(|e| e.contains("not JSON") && !e.contains("truncated")));
     }

@@ -86,11 +86,35 @@ pub fn interface_index(name: &str) -> io::Result<u32> {
     nix::net::if_::if_nametoindex(name).map_err(io::Error::from)
 }
 
+/// Number of the interface of that name, as what comes of a request.
+///
+/// # Errors
+/// When there is none.
+pub fn index_of(name: &str) -> Result<u32, NetlinkError> {
+    interface_index(name).map_err(NetlinkError::when(|| format!("find the device {name}")))
+}
+
 /// The name of the interface of an index, in the network namespace of the calling thread.
 ///
 /// # Errors
 /// When there is none.
 pub fn interface_name(index: u32) -> io::Result<String> {
     let name = nix::net::if_::if_indextoname(index).map_err(io::Error::from)?;
-    Ok(name.to_string_lossy().into_owned())
+    // nix 0.31 gives no error but an empty name where there is none.
+    match name.is_empty() {
+        true => Err(io::Error::from_raw_os_error(libc::ENODEV)),
+        false => Ok(name.to_string_lossy().into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_number_without_an_interface_has_no_name() {
+        assert_eq!(interface_name(1).unwrap(), "lo");
+        assert!(interface_name(u32::MAX).is_err());
+    }
 }

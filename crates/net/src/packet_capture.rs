@@ -5,12 +5,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, Socket, Type};
 
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::datagram::control::Beside;
 use crate::datagram::receive_message;
-use crate::netlink::interface_index;
+use crate::link_address::link_address;
 use crate::socket_options::{set, set_receive_buffer, tell_drops};
 use crate::timestamp::{self, Stamped};
 use crate::tun::VNET_HEADER_BYTES;
@@ -141,24 +141,6 @@ fn packet(frame: &[u8]) -> Option<([u8; VNET_HEADER_BYTES], &[u8])> {
     IP_PROTOCOLS
         .contains(&u16::from_be_bytes([high, low]))
         .then_some((vnet, data))
-}
-
-/// The address of an interface of this network namespace, for packet sockets of a protocol.
-pub(crate) fn link_address(interface: &str, protocol: u16) -> io::Result<SockAddr> {
-    let index = interface_index(interface)?;
-    // SAFETY: sockaddr_ll fits the storage, for which all zeroes is a valid value, and its
-    // length is told.
-    let ((), address) = unsafe {
-        SockAddr::try_init(|storage, length| {
-            let address = storage.cast::<libc::sockaddr_ll>();
-            (*address).sll_family = libc::AF_PACKET as libc::sa_family_t;
-            (*address).sll_protocol = protocol.to_be();
-            (*address).sll_ifindex = index as libc::c_int;
-            *length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            Ok(())
-        })
-    }?;
-    Ok(address)
 }
 
 #[cfg(test)]

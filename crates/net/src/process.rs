@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -79,6 +79,13 @@ pub fn end_with_starter(command: &mut Command) {
     }
 }
 
+/// Ends all of the process group that a child leads, at once. That none is left is no error.
+pub fn kill_group(child: &Child) {
+    if let Ok(group) = i32::try_from(child.id()) {
+        let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), Signal::SIGKILL);
+    }
+}
+
 /// Blocks signals for the calling thread and those that it starts from now on, so that they can
 /// be waited for. Programs started inherit that; [`start_in`] takes it back.
 ///
@@ -119,19 +126,14 @@ pub fn close_stdout() -> io::Result<()> {
 /// # Errors
 /// Those of the kernel.
 pub fn on_interrupt(flag: Arc<AtomicBool>, asked_by: &'static AtomicI32) -> io::Result<()> {
-    let set = block_signals(&[Signal::SIGINT, Signal::SIGTERM])?;
-    std::thread::Builder::new()
-        .name("interrupt".into())
-        .spawn(move || {
-            while let Ok(signal) = set.wait() {
-                // Before the flag: whoever sees that reads this.
-                asked_by.store(signal as i32, Ordering::Relaxed);
-                if flag.swap(true, Ordering::Relaxed) {
-                    std::process::exit(128 + signal as i32);
-                }
-            }
-        })?;
-    Ok(())
+    let signals = [Signal::SIGINT, Signal::SIGTERM];
+    wait_for("interrupt", &signals, move |signal| {
+        // Before the flag: whoever sees that reads this.
+        asked_by.store(signal as i32, Ordering::Relaxed);
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(128 + signal as i32);
+        }
+    })
 }
 
 /// Calls `then` at each SIGHUP. To be called before other threads start, so that none of them is hit.
@@ -141,15 +143,29 @@ pub fn on_interrupt(flag: Arc<AtomicBool>, asked_by: &'static AtomicI32) -> io::
 /// # Errors
 /// Those of the kernel.
 pub fn on_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
-    let set = block_signals(&[Signal::SIGHUP])?;
-    std::thread::Builder::new()
-        .name("hangup".into())
-        .spawn(move || {
-            while set.wait().is_ok() {
-                then();
-            }
-        })?;
-    Ok(())
+    wait_for("hangup", &[Signal::SIGHUP], move |_| then())
+}
+
+/// Blocks signals for the calling thread and those that it starts from now on, and starts one that waits for them. That one
+/// blocks all of [`ENDING`]: the kernel gives a signal to any thread that does not, and another may wait for it.
+fn wait_for(
+    name: &str,
+    signals: &[Signal],
+    mut then: impl FnMut(Signal) + Send + 'static,
+) -> io::Result<()> {
+    let set: SigSet = signals.iter().copied().collect();
+    let all: SigSet = ENDING.iter().copied().collect();
+    let mut before = SigSet::empty();
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&all), Some(&mut before))?;
+    let thread = std::thread::Builder::new().name(name.into());
+    let started = thread.spawn(move || {
+        while let Ok(signal) = set.wait() {
+            then(signal);
+        }
+    });
+    before.extend(signals.iter().copied());
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+    started.map(drop)
 }
 
 /// A descriptor of this process that others can wait on: it is readable when the process and, if

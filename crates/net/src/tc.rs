@@ -1,9 +1,11 @@
-//! Running iproute2's `tc`: the one way in which plumb changes the kernel's queues.
+//! Running iproute2's `tc`, by which plumb impairs links; shapers are made over netlink.
 
 use std::io::{self, Read as _};
 use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
+
+use crate::missing;
 
 /// `tc`, missing or refusing.
 #[derive(Debug, thiserror::Error)]
@@ -17,14 +19,8 @@ pub enum TcError {
     #[error("the kernel's queues may not be changed: run it as root (sudo)")]
     Privilege,
     /// The kernel has no such queueing discipline, not even as a module that it could load.
-    #[error("this kernel ({release}) has no {kind}: {remedy}")]
-    NoSuchKind {
-        /// The kernel that runs.
-        release: String,
-        kind: String,
-        /// The kernel module or package to install.
-        remedy: String,
-    },
+    #[error("{0}")]
+    NoSuchKind(String),
     #[error("'{command}' failed: {message}")]
     Refused { command: String, message: String },
 }
@@ -136,15 +132,8 @@ fn refusal(arguments: &[&str], said: &str) -> TcError {
     if said.contains("qdisc kind is unknown")
         || (arguments.contains(&"add") && said.contains("No such file or directory"))
     {
-        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let release = release.trim();
-        let system = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
         let kind = kind_in(arguments);
-        return TcError::NoSuchKind {
-            remedy: remedy(kind, release, &system),
-            kind: kind.to_owned(),
-            release: release.to_owned(),
-        };
+        return TcError::NoSuchKind(missing::of(kind, &[format!("sch_{kind}")]));
     }
     let message = said
         .trim()
@@ -170,38 +159,6 @@ fn kind_in<'a>(arguments: &[&'a str]) -> &'a str {
     }
 }
 
-/// The package that has the module, by the system's own name for itself (os-release(5)).
-fn remedy(kind: &str, release: &str, system: &str) -> String {
-    let is = |name: &str| {
-        system
-            .lines()
-            .filter_map(|line| line.strip_prefix("ID=").or(line.strip_prefix("ID_LIKE=")))
-            .any(|names| {
-                let mut names = names.trim_matches('"').split_whitespace();
-                names.any(|id| id == name)
-            })
-    };
-    let (ubuntu, fedora) = (
-        format!("linux-modules-extra-{release}"),
-        format!("kernel-modules-extra-{release}"),
-    );
-    let package = if is("ubuntu") {
-        format!("install {ubuntu}")
-    } else if is("fedora") || is("rhel") {
-        format!("install {fedora}")
-    } else if is("debian") {
-        format!(
-            "Debian's own kernels bring it (apt install linux-image-amd64, and boot that kernel); on another kernel it must be built in (CONFIG_NET_SCH_{})",
-            kind.to_uppercase()
-        )
-    } else {
-        format!(
-            "install the modules of your kernel (Ubuntu: {ubuntu}; Fedora: {fedora}; Debian's kernels bring it)"
-        )
-    };
-    format!("{package}, then modprobe sch_{kind}")
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -224,21 +181,6 @@ mod tests {
         assert!(text.contains("as root"), "{text}");
         let text = refusal(&["qdisc", "show"], "Error: Nonsense.\n").to_string();
         assert_eq!(text, "'tc qdisc show' failed: Nonsense.");
-    }
-
-    #[test]
-    fn each_system_has_its_package() {
-        let of = |system: &str| remedy("netem", "6.1.0-1", system);
-        assert!(
-            of("NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\n")
-                .starts_with("install linux-modules-extra-6.1.0-1,")
-        );
-        assert!(of("ID=fedora\n").starts_with("install kernel-modules-extra-6.1.0-1,"));
-        assert!(
-            of("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n").contains("kernel-modules-extra")
-        );
-        assert!(of("ID=debian\n").contains("linux-image-amd64"));
-        assert!(of("ID=arch\n").contains("Ubuntu: linux-modules-extra"));
     }
 
     #[test]

@@ -235,6 +235,20 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_that_waits_for_much_is_woken_for_that_and_still_reads_what_there_is() {
+        let (mut a, mut b) = pair();
+        let wait = Duration::from_millis(50);
+        set_receive_least(&b, 64 * 1024).unwrap();
+        assert!(receive_buffer_bytes(&b).unwrap() >= 64 * 1024);
+        a.write_all(&[0; 1000]).unwrap();
+        assert!(!wait_readable(&b, wait).unwrap());
+        b.set_nonblocking(true).unwrap();
+        assert_eq!(b.read(&mut [0; 4096]).unwrap(), 1000);
+        a.write_all(&[0; 128 * 1024]).unwrap();
+        assert!(wait_readable(&b, Duration::from_secs(5)).unwrap());
+    }
+
+    #[test]
     fn a_closed_port_is_told_from_silence() {
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         assert_eq!(

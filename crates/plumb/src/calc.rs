@@ -12,7 +12,7 @@ use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, ByteCount};
 
 use crate::output::{message, print, print_json, style};
-use crate::quantity::{rate_above_zero, time};
+use crate::quantity::{rate_above_zero, round_trip};
 use crate::usage::wrong;
 use crate::words;
 use crate::wrapped::wrap;
@@ -72,13 +72,13 @@ enum Question {
         #[arg(long)]
         window: ByteCount,
         /// Round-trip time
-        #[arg(long, value_name = "TIME", value_parser = time)]
+        #[arg(long, value_name = "TIME", value_parser = round_trip)]
         rtt: Duration,
     },
     /// The table of window scales
     Scale {
         /// Round-trip time, for the rate of each
-        #[arg(long, value_name = "TIME", value_parser = time)]
+        #[arg(long, value_name = "TIME", value_parser = round_trip)]
         rtt: Option<Duration>,
     },
     /// What loss each congestion control can stand at a rate, or with --loss what rate each holds
@@ -87,7 +87,7 @@ enum Question {
         #[arg(long, value_parser = rate_above_zero)]
         rate: Option<BitRate>,
         /// Round-trip time
-        #[arg(long, value_name = "TIME", value_parser = time)]
+        #[arg(long, value_name = "TIME", value_parser = round_trip)]
         rtt: Duration,
         #[command(flatten)]
         packet: Packet,
@@ -131,7 +131,7 @@ struct Path {
     #[arg(long, value_parser = rate_above_zero)]
     rate: BitRate,
     /// Round-trip time
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = round_trip)]
     rtt: Duration,
 }
 

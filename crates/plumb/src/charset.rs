@@ -41,9 +41,31 @@ fn is_utf8(locale: &str) -> bool {
     })
 }
 
-/// Each character by one that looks alike, so that columns stay; a `?` for what has none.
+/// Each character by one that looks alike, so that columns stay; a `?` for what has none. A sign that takes two takes the
+/// space behind it, where there is one.
 fn ascii(text: &str) -> String {
-    text.chars().map(like).collect()
+    let mut shown = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match sign(character) {
+            Some(sign) => {
+                shown.push_str(sign);
+                characters.next_if_eq(&' ');
+            }
+            None => shown.push(like(character)),
+        }
+    }
+    shown
+}
+
+/// What one character would say otherwise.
+fn sign(character: char) -> Option<&'static str> {
+    Some(match character {
+        '±' => "+-",
+        '≥' => ">=",
+        '≤' => "<=",
+        _ => return None,
+    })
 }
 
 fn like(character: char) -> char {
@@ -59,9 +81,7 @@ fn like(character: char) -> char {
         '↓' => 'v',
         '×' | '✗' => 'x',
         '✓' => '+',
-        '≥' => '>',
-        '≤' => '<',
-        '±' | '≈' => '~',
+        '≈' => '~',
         '‘' | '’' => '\'',
         '“' | '”' | '„' => '"',
         '\u{a0}' | '\u{202f}' => ' ',
@@ -100,6 +120,7 @@ mod tests {
     #[test]
     fn text_keeps_its_columns() {
         assert_eq!(ascii("640 µs – ▁█ × →"), "640 us - _# x >");
+        assert_eq!(ascii("20 ± 3 ms, ≤30"), "20 +-3 ms, <=30");
         assert_eq!(ascii("数").chars().count(), 1);
     }
 }

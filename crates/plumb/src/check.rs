@@ -1,10 +1,16 @@
 //! `plumb check`: the main job.
 
 mod asked;
+mod kept;
 pub(crate) mod plan;
+mod repeat;
+mod several;
+mod via;
 
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -12,27 +18,33 @@ use clap::Args;
 use plumb_load::ClientError;
 use plumb_measure::after_silence::AfterSilence;
 use plumb_measure::conductor::Conducted;
+use plumb_measure::error::MeasureError;
 use plumb_measure::far_end::FarEnd;
+use plumb_measure::progress::Watcher;
 use plumb_measure::times::Times;
 use plumb_measure::{announcement, budget, local, with_far_end, without_responder};
 use plumb_model::finding::Severity;
 use plumb_model::goal::{Effort, Purpose};
+use plumb_model::run::Run;
 use plumb_model::units::human_seconds;
 use plumb_report::text;
 use plumb_wire::native::spec::PORT;
 use plumb_wire::url::Url;
 
+use crate::capture::Beside;
 use crate::exit::{Ends, FOUND, stop_flag};
 use crate::far_end::{self, Protocol, Sought, servers};
 use crate::load_options::LoadOptions;
 use crate::mix::Mix;
-use crate::output::{LiveOutput, say};
+use crate::output::{JSON, LiveOutput, say};
+use crate::router::RouterOption;
 use crate::target::{Target, command_line};
 use crate::trust::TrustOptions;
 use crate::usage::wrong;
 use crate::weighed::Weighed;
 use crate::words;
 use asked::AskedOptions;
+use repeat::RepeatOptions;
 
 /// Others that the responder serves first are waited for during this part of the time.
 const WAITING_PARTS: u32 = 4;
@@ -44,6 +56,10 @@ Examples:
   plumb check --quick server       at most 20 s; finds what shows at once
   plumb check --thorough server    at most 5 minutes, with every measurement
   plumb check                      with one of your servers, or a public one
+  plumb check near.example far.example
+                                   is it near, far, or in between?
+  plumb check far.example --via middle.example
+                                   between which of these is it?
   plumb check --local              this machine, its link, gateway and resolver
   plumb check --for call server    what matters for calls first
   plumb check --plan 1000/50 server
@@ -55,12 +71,22 @@ control may hide what CUBIC fills.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name, address or URL of the far end; none: a server that you agree to
+    /// Name, address or URL of the far end; several: say what is near, and what far; none: a server that you agree to
     ///
-    /// Also `NAME:PORT` and `[ADDRESS]:PORT`. Most is measured where `plumb serve` runs at the far end. Without a far end, the
-    /// first of your servers (servers.toml), or of the public ones that you agreed to, is measured with; where there is none,
-    /// this machine, its link, gateway and resolver are checked.
-    host: Option<String>,
+    /// Of several each is checked as a single one, one after the other: what is wrong towards all is near, towards those of one
+    /// network theirs, and towards one far. -o then names a directory, in which each check is saved. Also `NAME:PORT` and
+    /// `[ADDRESS]:PORT`. Most is measured where `plumb serve` runs at the far end. Without a far end, the first of your servers
+    /// (servers.toml), or of the public ones that you agreed to, is measured with; where there is none, this machine, its link,
+    /// gateway and resolver are checked.
+    #[arg(value_name = "HOST")]
+    host: Vec<String>,
+    /// Hosts in the middle of the path to HOST, the nearest first: say between which of them a fault is
+    ///
+    /// Each is checked as HOST is, before it; one that only answers pings shows round trips, their losses, and how large packets may
+    /// be. What is there from one of them on and absent before it is between both. -o then names a directory, in which each check
+    /// is saved (`plumb diagnose --via` reads them again), and --json prints the segments.
+    #[arg(long, value_name = "MIDDLE", value_delimiter = ',', requires = "host")]
+    via: Vec<String>,
     /// Measure with this one of the servers in servers.toml, or of the public ones: apple, cloudflare, m-lab
     #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "local", "protocol"])]
     server: Option<String>,
@@ -86,6 +112,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SEVERITY", value_parser = words::some(&[Severity::Warning, Severity::Critical]))]
     fail_on: Option<Severity>,
     #[command(flatten)]
+    repeat: RepeatOptions,
+    #[command(flatten)]
+    router: RouterOption,
+    #[command(flatten)]
     weighed: Weighed,
     #[command(flatten)]
     output: LiveOutput,
@@ -107,27 +137,103 @@ pub(crate) fn defaults() -> Vec<(&'static str, String)> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if !arguments.via.is_empty() {
+        return arguments.in_segments();
+    }
+    if let hosts @ [_, _, ..] = arguments.host.as_slice() {
+        arguments.refuse_for_several()?;
+        arguments.output.hush();
+        let folder = arguments.output.file();
+        return several::run(hosts, folder, arguments.fail_on, |host, stop| {
+            arguments.aside(Some(host), stop)
+        });
+    }
+    let host = arguments.host.first().map(String::as_str);
+    if let Some(repeats) = arguments.repeat.repeats() {
+        arguments.output.hush();
+        let folder = arguments.output.file().unwrap_or(Path::new("."));
+        return repeat::run(repeats, folder, arguments.fail_on, |stop| {
+            arguments.aside(host, stop)
+        });
+    }
+    let output = arguments.output.begin()?;
+    // Before the client's threads start, so that none of them is hit.
+    let cancel = stop_flag(Ends::ByItself)?;
+    let watcher = arguments.output.watcher();
+    let checked = arguments.checked(host, &*watcher, &cancel)?;
+    drop(watcher);
+    let reached = checked.reaches(arguments.fail_on);
+    let stopped = cancel.load(Ordering::Relaxed);
+    let is_open = !checked.is_local && (stopped || !checked.is_judged());
+    arguments.emit(output, checked.run)?;
+    match checked.shortfall {
+        // Though not all was measured: what was found is there.
+        Some(why) if reached => say(why),
+        Some(why) => return Err(why.into()),
+        None => {}
+    }
+    if reached {
+        return Ok(ExitCode::from(FOUND));
+    }
+    if arguments.fail_on.is_some() && is_open {
+        anyhow::bail!(
+            "not everything that --fail-on judges was measured: see the verdict and the notes"
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a check came to.
+struct Checked {
+    run: Run,
+    /// Why it is not all that was asked for, where it is not.
+    shortfall: Option<MeasureError>,
+    /// Whether this machine alone was checked.
+    is_local: bool,
+}
+
+impl Checked {
+    /// Whether a finding is so severe.
+    fn reaches(&self, limit: Option<Severity>) -> bool {
+        let mut findings = self.run.findings.iter();
+        limit.is_some_and(|limit| findings.any(|finding| finding.severity >= limit))
+    }
+
+    /// Whether everything was measured that an all-clear needs.
+    fn is_judged(&self) -> bool {
+        let verdict = self.run.verdict.as_ref();
+        verdict.is_some_and(|verdict| verdict.not_measured.is_empty())
+    }
+}
+
+fn conduct(
+    arguments: &Arguments,
+    host: Option<&str>,
+    watcher: &dyn Watcher,
+    cancel: &Arc<AtomicBool>,
+) -> anyhow::Result<Checked> {
     let began = Instant::now();
     let asked = arguments.asked.asked();
     let times = match arguments.load.duration() {
         Some(phase) => Times::of_phases(phase),
         None => Times::of(asked.effort),
     };
-    let chosen = match (&arguments.host, arguments.local) {
+    let chosen = match (host, arguments.local) {
         (None, false) => servers::choose(arguments.server.as_deref())?,
         _ => None,
     };
-    let (host, protocol) = match (&arguments.host, &chosen) {
-        (Some(host), _) => (host.as_str(), arguments.protocol),
+    let (host, protocol) = match (host, &chosen) {
+        (Some(host), _) => (host, arguments.protocol),
         (None, Some(server)) => (server.host.as_str(), Some(server.protocol)),
         (None, None) => {
+            arguments.load.refuse_capture()?;
             if !arguments.local {
                 say(
                     "no far end was given, and there is no server that you agreed to: this machine is checked, and not the line. How to \
                      check the line too: plumb explain far-end",
                 );
             }
-            return arguments.check_local(asked, times);
+            return arguments.check_local(asked, times, watcher, cancel);
         }
     };
     let takes_urls = protocol.is_some_and(Protocol::takes_urls);
@@ -138,10 +244,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let of_url = far_end::authority(host).filter(|_| takes_urls);
     let mut target =
         plan::resolve_within(of_url.as_deref().unwrap_or(host), limit / WAITING_PARTS)?;
-    let output = arguments.output.begin()?;
-    // Before the client's threads start, so that none of them is hit.
-    let cancel = stop_flag(Ends::ByItself)?;
-    let watcher = arguments.output.watcher();
     if arguments.trust.is_given()
         && chosen.is_none()
         && arguments.asked.purpose != Some(Purpose::Web)
@@ -163,7 +265,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Before anything else is sent to the far end.
     let mut silence = (asked.effort == Effort::Thorough).then(|| {
         say("first three echo requests 12 s apart, for radios that sleep");
-        AfterSilence::probe(&target.name, target.address, &*watcher, &cancel)
+        AfterSilence::probe(&target.name, target.address, watcher, cancel)
     });
     let sought = Sought {
         host,
@@ -181,6 +283,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     {
         target = Target::of(name, *address);
     }
+    let capture = arguments.load.capture(target.address.ip())?;
     let Conducted { mut run, shortfall } = match found.map_err(anyhow::Error::downcast) {
         Ok(far) => {
             let address = target.address.ip();
@@ -212,7 +315,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 has_responder,
             };
             plan::with_steps(aim, &asked, page.as_ref(), silence, |besides| {
-                with_far_end::run(far, &plan, besides, &*watcher, &cancel)
+                with_far_end::run(far, &plan, besides, watcher, cancel)
             })?
             .context("cannot measure")?
         }
@@ -223,7 +326,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             | ClientError::Mute { .. }
             | ClientError::NotPlumb { .. }),
         )) if protocol.is_none_or(|protocol| protocol == Protocol::Native) => {
-            if arguments.fail_on.is_some() {
+            if arguments.fail_on.is_some() && !arguments.via.iter().any(|middle| middle == host) {
                 return Err(
                     anyhow::Error::new(why).context("nothing could be judged, as --fail-on asks")
                 );
@@ -246,50 +349,92 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             };
             plan::with_steps(aim, &asked, page.as_ref(), silence, |besides| {
                 let steps = besides.before.into_iter().chain(besides.after);
-                without_responder::run(plan(asked.clone()), steps.collect(), &*watcher, &cancel)
+                without_responder::run(plan(asked.clone()), steps.collect(), watcher, cancel)
             })??
         }
         Err(Ok(why)) => return Err(why.into()),
         Err(Err(why)) => return Err(why),
     };
-    drop(watcher);
+    run.notes.extend(capture.map(Beside::finish));
     run.notes.splice(0..0, chosen.map(|server| server.note()));
-    let judged = run
-        .verdict
-        .as_ref()
-        .is_some_and(|verdict| verdict.not_measured.is_empty());
-    let reached = arguments
-        .fail_on
-        .is_some_and(|limit| run.findings.iter().any(|finding| finding.severity >= limit));
-    arguments.emit(output, run)?;
-    match shortfall {
-        // Though not all was measured: what was found is there.
-        Some(why) if reached => say(why),
-        Some(why) => return Err(why.into()),
-        None => {}
-    }
-    if reached {
-        return Ok(ExitCode::from(FOUND));
-    }
-    let stopped = cancel.load(Ordering::Relaxed);
-    if arguments.fail_on.is_some() && (stopped || !judged) {
-        anyhow::bail!(
-            "not everything that --fail-on judges was measured: see the verdict and the notes"
-        );
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(Checked {
+        run,
+        shortfall,
+        is_local: false,
+    })
 }
 
 impl Arguments {
+    /// One check, with the fixes of its findings for the router that was named.
+    fn checked(
+        &self,
+        host: Option<&str>,
+        watcher: &dyn Watcher,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<Checked> {
+        let checked = conduct(self, host, watcher, cancel)?;
+        Ok(Checked {
+            run: self.router.write(checked.run),
+            ..checked
+        })
+    }
+
+    /// Refuses what is of one Run where there are several hosts.
+    fn refuse_for_several(&self) -> anyhow::Result<()> {
+        let of_one = [
+            (self.repeat.repeats().is_some(), "--repeat"),
+            (self.page.is_some(), "--page"),
+            (self.load.captures(), "--capture"),
+            (self.weighed.is_asked(), "--explain"),
+        ];
+        let given = of_one.into_iter().find(|(given, _)| *given);
+        let printed = self.output.of_one_run();
+        let printed = printed.filter(|option| self.via.is_empty() || *option != JSON);
+        let given = given.map(|(_, option)| option).or(printed);
+        match given {
+            Some(option) => Err(wrong(format!(
+                "{option} is for one host: leave it out, or name one host (-o DIRECTORY saves the Run of each)"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The path to one host in parts: checks of hosts in its middle, and of its end.
+    fn in_segments(&self) -> anyhow::Result<ExitCode> {
+        let [end] = self.host.as_slice() else {
+            return Err(wrong(
+                "--via names hosts on the path to one host: name one HOST".to_owned(),
+            ));
+        };
+        self.refuse_for_several()?;
+        self.output.hush();
+        let path = via::Path {
+            middles: &self.via,
+            end,
+            json: self.output.of_one_run() == Some(JSON),
+        };
+        via::run(&path, self.output.file(), self.fail_on, |host, stop| {
+            self.aside(Some(host), stop)
+        })
+    }
+
+    /// One check of several, which is not shown by itself.
+    fn aside(&self, host: Option<&str>, stop: &Arc<AtomicBool>) -> anyhow::Result<Run> {
+        let output = self.output.begin_aside();
+        let watcher = self.output.watcher();
+        let checked = self.checked(host, &*watcher, stop)?;
+        checked.shortfall.iter().for_each(say);
+        Ok(output.marked(checked.run))
+    }
+
     /// This machine, its link, gateway and resolver.
     fn check_local(
         &self,
         asked: plumb_model::goal::Asked,
         times: Times,
-    ) -> anyhow::Result<ExitCode> {
-        let output = self.output.begin()?;
-        let cancel = stop_flag(Ends::ByItself)?;
-        let watcher = self.output.watcher();
+        watcher: &dyn Watcher,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<Checked> {
         let time = times.total.unwrap_or(plan::LONGEST);
         say(format_args!(
             "at most {} on this machine and its gateway, with some hundred small packets",
@@ -299,25 +444,16 @@ impl Arguments {
         let mut host = plumb_measure::host::HostAudit {
             catalogue: &catalogue,
         };
-        let (command, watching) = (command_line(), &*watcher);
-        let conducted = local::run(command, asked, time, &mut host, watching, &cancel)?;
-        drop(watcher);
-        let limit = self.fail_on;
-        let reached = |severity| limit.is_some_and(|limit| severity >= limit);
-        let found = conducted.run.findings.iter().any(|f| reached(f.severity));
-        self.emit(output, conducted.run)?;
-        match (found, conducted.shortfall) {
-            (true, _) => Ok(ExitCode::from(FOUND)),
-            (false, Some(why)) => Err(why.into()),
-            (false, None) => Ok(ExitCode::SUCCESS),
-        }
+        let command = command_line();
+        let conducted = local::run(command, asked, time, &mut host, watcher, cancel)?;
+        Ok(Checked {
+            run: conducted.run,
+            shortfall: conducted.shortfall,
+            is_local: true,
+        })
     }
 
-    fn emit(
-        &self,
-        output: crate::output::Begun<'_>,
-        run: plumb_model::run::Run,
-    ) -> anyhow::Result<()> {
+    fn emit(&self, output: crate::output::Begun<'_>, run: Run) -> anyhow::Result<()> {
         let render = match output.details() {
             true => text::render,
             false => text::render_check,

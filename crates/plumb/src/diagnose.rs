@@ -2,31 +2,51 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
-use jiff::Timestamp;
-use plumb_diagnose::merge::{Part, merge};
-use plumb_measure::conductor::Conductor;
-use plumb_measure::progress::Nobody;
+use plumb_diagnose::since_good::{check_pair, check_path};
 use plumb_measure::record::Judgement;
 use plumb_model::run::Run;
-use plumb_report::text;
+use plumb_report::baseline::baseline;
+use plumb_report::changed::{Changed, changed};
+use plumb_report::places::places;
+use plumb_report::{segments, text};
 
-use crate::output::{Output, read_run};
-use crate::target::command_line;
+use crate::judged;
+use crate::output::{Output, print_json, print_page, style};
+use crate::router::RouterOption;
 use crate::weighed::Weighed;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: the Runs are taken to be of one path, between the same two ends, and as it is now; what was measured hours apart is \
+Limits: but for --places and --via, the Runs are taken to be of one path, between the same two ends, and as it is now; what was measured hours apart is \
 judged as if it were one time. Numbers are as good as when they were measured.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Saved Runs of one path, of any command; Runs of this machine alone (`plumb host`) go with any
+    /// Saved Runs of one path, of any command, and captures (pcap, pcapng) of it; Runs of this machine alone (`plumb host`) go with any
     #[arg(required = true, value_name = "RUN")]
     files: Vec<PathBuf>,
+    /// A Run of the same path from when all was well: show what changed, and which cause that speaks for
+    #[arg(long, value_name = "RUN")]
+    good: Option<PathBuf>,
+    /// Show what is stable over repeats of one check
+    ///
+    /// And what comes and goes.
+    #[arg(long, conflicts_with_all = ["good", "json", "output", "explain", "details"])]
+    repeats: bool,
+    /// Show what is near, theirs or far in checks of several hosts
+    ///
+    /// The checks were made from one place. Theirs is what is in the network of some of the hosts.
+    #[arg(long, conflicts_with_all = ["good", "repeats", "json", "output", "explain", "details"])]
+    places: bool,
+    /// Show between which hosts along one path a fault is
+    ///
+    /// The Runs are checks of these hosts, given from the nearest to the end of the path.
+    #[arg(long, conflicts_with_all = ["good", "repeats", "places", "output", "explain", "details"])]
+    via: bool,
+    #[command(flatten)]
+    router: RouterOption,
     #[command(flatten)]
     weighed: Weighed,
     #[command(flatten)]
@@ -34,54 +54,93 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let files = arguments.files.iter();
-    let parts: Vec<Part> = files
-        .map(|file| read_run(file).map(part))
-        .collect::<anyhow::Result<_>>()?;
-    let whole = merge(parts)?;
-    if whole.measurements.is_empty() {
-        anyhow::bail!(
-            "nothing was measured in what was given: measure first (plumb check HOST -o run.json)"
-        );
+    if arguments.repeats {
+        return repeats(&arguments.files);
     }
+    if arguments.places {
+        return of_places(&arguments.files);
+    }
+    if arguments.via {
+        return of_segments(&arguments.files, arguments.output.json());
+    }
+    let good = arguments.good.as_ref();
+    let good = good
+        .map(|good| judged::judged(std::slice::from_ref(good)))
+        .transpose()?;
+    let mut judged = judged::judged(&arguments.files)?;
+    if let Some(good) = &good {
+        check_pair(good, &judged)?;
+    }
+    let changed = good.map(|good| changed(&good, &judged));
+    judged.notes.extend(changed.iter().flat_map(Changed::notes));
     let output = arguments.output.begin()?;
-    let judgement = match whole.target {
-        Some(_) => Judgement::Whole,
-        None => Judgement::Part,
-    };
-    let now = Timestamp::now();
-    let whole = Run {
-        id: uuid::Uuid::now_v7().to_string(),
-        command: command_line(),
-        plumb: env!("CARGO_PKG_VERSION").to_owned(),
-        notes: [
-            vec![format!(
-                "Judged {now:.0} from saved Runs; nothing was measured for it."
-            )],
-            whole.notes,
-        ]
-        .concat(),
-        ..whole
-    };
-    let stop = Arc::default();
-    let judged = Conductor::resume(whole, &Nobody, &stop).finish(judgement)?;
     // A path is judged as by a check, and its answer is as short.
-    let render = match (output.details(), judgement) {
+    let render = match (output.details(), judged::judgement(&judged)) {
         (true, _) => text::render,
         (false, Judgement::Whole) => text::render_check,
         (false, _) => text::render_brief,
     };
-    output.emit_as(judged.run, |run, style| {
-        render(run, style) + &arguments.weighed.render(run, style)
+    output.emit_as(arguments.router.write(judged), |run, style| {
+        let changed = changed.as_ref();
+        let before = changed.map(|changed| text::render_changed(changed, style));
+        before.unwrap_or_default() + &render(run, style) + &arguments.weighed.render(run, style)
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A Run whose start is not known comes first.
-fn part(run: Run) -> Part {
-    let began: Option<Timestamp> = run.started.parse().ok();
-    Part {
-        began_s: began.map_or(0.0, |began| began.as_nanosecond() as f64 / 1e9),
-        run,
+/// Runs in the order of time.
+fn in_order(files: &[PathBuf]) -> anyhow::Result<Vec<Run>> {
+    let runs = files.iter().map(|file| judged::read(file));
+    let mut runs: Vec<Run> = runs.collect::<anyhow::Result<_>>()?;
+    runs.sort_by(|a, b| a.started.cmp(&b.started));
+    Ok(runs)
+}
+
+/// What checks of several hosts come to.
+fn of_places(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
+    let runs = in_order(files)?;
+    anyhow::ensure!(
+        runs.iter().any(|run| run.target.is_some()),
+        "no Run has a far end: give those of several hosts (plumb check HOST HOST -o DIRECTORY)"
+    );
+    refuse_twice(&runs)?;
+    print_page(&text::render_places(&places(&runs), &style()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refuse_twice(runs: &[Run]) -> anyhow::Result<()> {
+    for (number, run) in runs.iter().enumerate() {
+        let twice = runs.iter().skip(number + 1).any(|other| other.id == run.id);
+        anyhow::ensure!(!twice, "the Run {} is given twice: give each once", run.id);
     }
+    Ok(())
+}
+
+/// What checks of hosts along one path come to.
+fn of_segments(files: &[PathBuf], json: bool) -> anyhow::Result<ExitCode> {
+    let runs = files.iter().map(|file| judged::read(file));
+    let runs: Vec<Run> = runs.collect::<anyhow::Result<_>>()?;
+    anyhow::ensure!(
+        runs.iter().any(|run| run.target.is_some()),
+        "no Run has a far end: give those of hosts along one path (plumb check HOST --via MIDDLE -o DIRECTORY)"
+    );
+    refuse_twice(&runs)?;
+    let segments = segments::of_runs(&runs);
+    match json {
+        true => print_json(&segments)?,
+        false => print_page(&text::render_segments(&segments, &style()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What repeats of one check come to.
+fn repeats(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
+    let runs = in_order(files)?;
+    if let [first, others @ ..] = runs.as_slice() {
+        for other in others {
+            check_path(first, other)?;
+        }
+    }
+    print_page(&text::render_baseline(&baseline(&runs), &style()))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -63,16 +63,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .chain(counter::named(&asked).map(counter_page))
         .collect();
     if found.is_empty() {
-        let near = match meant(&asked, &pages, &catalogue) {
-            none if none.is_empty() => String::new(),
-            near => format!(": did you mean {}?", near.join(", ")),
-        };
-        let rest = match pages::that_mention(&pages, &asked) {
-            none if none.is_empty() => format!("the topics are {topics}"),
-            pages => format!("these pages mention it: {}", pages.join(", ")),
+        let near = meant(&asked, &pages, &catalogue);
+        let mention = pages::that_mention(&pages, &asked);
+        let rest = match (near.is_empty(), mention.is_empty()) {
+            (true, true) => format!("; the topics are {topics}"),
+            (false, true) => format!(": did you mean {}?", near.join(", ")),
+            (true, false) => format!("; these pages mention it: {}", mention.join(", ")),
+            (false, false) => format!(
+                ": did you mean {}? These pages mention it: {}",
+                near.join(", "),
+                mention.join(", ")
+            ),
         };
         return Err(wrong(format!(
-            "no page, setting or counter is called '{asked}'{near}; {rest}; plumb explain alone lists all topics"
+            "no page, setting or counter is called '{asked}'{rest}\nplumb explain alone lists all topics"
         )));
     }
     arguments.show(&found.join("\n"))?;

@@ -145,6 +145,63 @@ const SCREENS: &[Screen] = &[
         ],
     },
     Screen {
+        verb: "capture",
+        short: &[
+            "interface",
+            "duration",
+            "write",
+            "filter",
+            "anonymise",
+            "both",
+            "export",
+            "details",
+            "json",
+            "output",
+        ],
+    },
+    Screen {
+        verb: "report",
+        short: &[
+            "output",
+            "problem",
+            "who",
+            "since",
+            "expected",
+            "redact",
+            "redact_key",
+            "svg",
+            "facts",
+            "router",
+        ],
+    },
+    Screen {
+        verb: "shape plan",
+        short: &[
+            "up", "down", "from", "framing", "scheme", "classes", "nat", "replace", "write", "json",
+        ],
+    },
+    Screen {
+        verb: "shape apply",
+        short: &[
+            "up", "down", "from", "framing", "scheme", "classes", "nat", "replace", "time",
+            "far_end",
+        ],
+    },
+    Screen {
+        verb: "shape auto",
+        short: &[
+            "up",
+            "down",
+            "follow",
+            "reflector",
+            "budget",
+            "port",
+            "key",
+            "json",
+            "output",
+        ],
+    },
+    Screen {
         verb: "tune plan",
         short: &[
             "rate", "rtt", "loss", "from", "role", "knobs", "os", "facts", "format", "json",
@@ -228,6 +285,9 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "train",
             "stamp",
             "key_file",
+            "filter",
+            "snaplen",
+            "promiscuous",
         ],
     ),
     ("Certificates", &["ca", "insecure"]),
@@ -239,6 +299,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "output",
             "details",
             "explain",
+            "router",
             "quiet",
             "verbose",
             "numeric",
@@ -262,6 +323,13 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "aslookup",
             "order",
             "no_pager",
+            "write",
+            "ring",
+            "ring_size",
+            "anonymise",
+            "anonymise_key",
+            "export",
+            "capture",
         ],
     ),
 ];
@@ -282,11 +350,13 @@ const GROUPS: &[(&str, &[&str])] = &[
             "transactions",
             "port",
             "page",
+            "capture",
             "host",
+            "watch",
             "serve",
         ],
     ),
-    ("Fix", &["tune"]),
+    ("Fix", &["shape", "tune", "rehearse"]),
     ("Emulate", &["lab"]),
     ("Results", &["report", "compare", "diagnose"]),
     ("Learn", &["explain", "calc", "generate"]),
@@ -295,8 +365,11 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// Options from which on headings are worth their lines.
 const MANY: usize = 10;
 
-/// clap sets a blank line before what comes after help. On one screen there is no room for more than the verbs.
-const TOP_SHORT: &str = "{usage-heading} {usage}{after-help}";
+/// Verbs and actions for which the one screen of `-h` has no room; `--help` has them all.
+const RARE: &[&str] = &["calc", "generate", "rehearse", "lab igd"];
+
+/// clap sets a blank line before what comes after help, for which one screen has no room either.
+const TOP_SHORT: &str = "{usage-heading} {usage}\n";
 const TOP_LONG: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}";
 
 const EXAMPLES: &str = "\
@@ -306,7 +379,7 @@ Examples:
   plumb lab run home-cable -- plumb check server
                                      the same check on an emulated line";
 
-const MORE: &str = "Usual options: plumb COMMAND -h; all: --help; version: plumb --version.";
+const MORE: &str = "Usual options: plumb COMMAND -h; everything: --help; version: plumb --version.";
 
 /// What `plumb` alone prints: where to begin.
 pub(crate) const BEGIN: &str = "\
@@ -328,20 +401,22 @@ type Defaults<'a> = &'a dyn Fn(&str) -> Vec<(&'static str, String)>;
 
 /// The command line, as it is shown: with `long` for `--help`, else for `-h`.
 pub(crate) fn arranged(top: Command, defaults: Defaults<'_>, long: bool) -> Command {
-    let verbs = verbs(&top);
-    let top = top
-        .help_template(if long { TOP_LONG } else { TOP_SHORT })
-        .after_help(format!("{verbs}{MORE}"))
-        .after_long_help(format!("{verbs}\n{EXAMPLES}\n\n{MORE}"));
+    let verbs = verbs(&top, long);
+    let top = match long {
+        true => top
+            .help_template(TOP_LONG)
+            .after_long_help(format!("{verbs}\n{EXAMPLES}\n\n{MORE}")),
+        false => top.help_template(format!("{TOP_SHORT}{verbs}{MORE}")),
+    };
     top.mut_subcommands(|verb| screen(verb, "", defaults, long))
 }
 
 /// The verbs with what each does, under the names of their groups.
-fn verbs(top: &Command) -> String {
+fn verbs(top: &Command, long: bool) -> String {
     let mut text = String::new();
     for (group, verbs) in GROUPS {
         let mut group = *group;
-        for name in *verbs {
+        for name in verbs.iter().filter(|name| long || !RARE.contains(name)) {
             let Some(verb) = top.find_subcommand(name).filter(|verb| !verb.is_hide_set()) else {
                 continue;
             };
@@ -365,6 +440,12 @@ fn screen(verb: Command, within: &str, defaults: Defaults<'_>, long: bool) -> Co
     let own = defaults(&name);
     // `plumb lab help` is known where it is asked for; on one screen it takes a line.
     let verb = verb.disable_help_subcommand(!long);
+    // Verbs are listed by themselves.
+    let is_rare_action = !long && !within.is_empty() && RARE.contains(&name.as_str());
+    let verb = match is_rare_action {
+        true => verb.hide(true),
+        false => verb,
+    };
     let verb = verb.mut_args(|arg| {
         if arg.is_positional() {
             return arg;

@@ -1,4 +1,4 @@
-//! Keys: those of authenticated STAMP, in files, and those of responders.
+//! Keys: those of authenticated STAMP, in files, those of responders, and those by which addresses are replaced.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -7,6 +7,9 @@ use anyhow::Context as _;
 use plumb_wire::irtt::Key as IrttKey;
 use plumb_wire::native::key::{KEY_BYTES, Key as ResponderKey};
 use plumb_wire::stamp::{Key, MAX_KEY_BYTES};
+
+use crate::output::say;
+use crate::usage::wrong;
 
 /// The key of a responder: the text itself, or the line in a file that is written as `@FILE`.
 pub(crate) fn of_responder(text: &str) -> anyhow::Result<ResponderKey> {
@@ -19,6 +22,35 @@ pub(crate) fn of_responder(text: &str) -> anyhow::Result<ResponderKey> {
         let (least, most) = (KEY_BYTES.start(), KEY_BYTES.end());
         format!("that is no key of a responder: a key is one line of {least} to {most} bytes")
     })
+}
+
+/// A key of names that is shorter can be found by trying all of them (NIST SP 800-131A: 112 bits at least).
+const LEAST_TO_REPLACE: usize = 16;
+
+/// More than a key ever is, in bytes: what is longer is another file.
+const MOST_TO_REPLACE: usize = 1 << 20;
+
+/// The secret by which addresses and names are replaced: what the file holds, or a random one that nobody keeps.
+pub(crate) fn to_replace(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {
+    let Some(file) = file else {
+        let mut key = vec![0; 32];
+        getrandom::fill(&mut key).context("cannot get random numbers")?;
+        say(
+            "Addresses are replaced by a random key, which nobody keeps: another run gives others. --key FILE gives the same.",
+        );
+        return Ok(key);
+    };
+    let name = file.display();
+    let key = bytes_of(file, MOST_TO_REPLACE)?;
+    match key.len() {
+        LEAST_TO_REPLACE..=MOST_TO_REPLACE => Ok(key),
+        length if length > MOST_TO_REPLACE => Err(wrong(format!(
+            "{name} has more than a megabyte: that is no key"
+        ))),
+        length => Err(wrong(format!(
+            "the key in {name} has {length} bytes, which can be guessed; make one of {LEAST_TO_REPLACE} at least: head -c 32 /dev/urandom > {name}"
+        ))),
+    }
 }
 
 /// What a file holds, as far as it can be a key of so many bytes.

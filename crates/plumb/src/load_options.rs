@@ -1,5 +1,7 @@
 //! The options of every verb that loads the path.
 
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::MOST_STREAMS;
 use plumb_wire::native::spec::PATIENCE;
 
+use crate::capture;
 use crate::direction::Directions;
 use crate::exit::{Ends, stop_flag};
 use crate::far_end::{self, Protocol, Sought};
@@ -45,6 +48,9 @@ pub(crate) struct LoadOptions {
     /// Streams of load in each direction
     #[arg(short = 'P', long, alias = "parallel", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
     streams: Option<u32>,
+    /// Keep what passes between here and the far end, and ICMP, in this file for plumb capture
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
     /// Congestion control of the load at both ends [default: cubic]
     #[arg(short = 'C', long, alias = "congestion", value_name = "NAME")]
     cc: Option<String>,
@@ -128,9 +134,13 @@ impl LoadArguments {
         if far.responder().is_none() {
             refuse_beside(&plan)?;
         }
+        let capture = self.load.capture(far.address().ip())?;
         let measured = with_far_end::run(far, &plan, Besides::default(), &*watcher, &cancel);
         drop(watcher);
-        show(output, measured.context("cannot measure")?)
+        let captured = capture.map(capture::Beside::finish);
+        let mut conducted = measured.context("cannot measure")?;
+        conducted.run.notes.extend(captured);
+        show(output, conducted)
     }
 
     /// Searches the highest UDP rate at which no more than 1 % is lost, and shows the Run.
@@ -158,9 +168,13 @@ impl LoadArguments {
         };
         say(plan.announcement());
         let watcher = self.output.watcher();
+        let capture = self.load.capture(target.address.ip())?;
         let measured = available::run(client, &plan, &*watcher, &cancel);
         drop(watcher);
-        show(output, measured.context("cannot measure")?)
+        let captured = capture.map(capture::Beside::finish);
+        let mut conducted = measured.context("cannot measure")?;
+        conducted.run.notes.extend(captured);
+        show(output, conducted)
     }
 }
 
@@ -177,6 +191,28 @@ impl LoadOptions {
         };
         let streams = self.streams.unwrap_or(defaults.streams);
         mix.groups(streams, &flow).map_err(wrong)
+    }
+
+    /// Whether what passes is to be kept.
+    pub(crate) fn captures(&self) -> bool {
+        self.capture.is_some()
+    }
+
+    /// Without a far end there is nothing to capture.
+    pub(crate) fn refuse_capture(&self) -> anyhow::Result<()> {
+        match self.capture {
+            None => Ok(()),
+            Some(_) => Err(wrong(
+                "--capture keeps what passes between here and a far end: name one, or leave it out",
+            )),
+        }
+    }
+
+    /// Begins to capture what is exchanged with a far end, where that was asked for.
+    pub(crate) fn capture(&self, far_end: IpAddr) -> anyhow::Result<Option<capture::Beside>> {
+        let path = self.capture.as_deref();
+        path.map(|path| capture::Beside::begin(path, far_end))
+            .transpose()
     }
 
     /// How long each phase is to last, where that was given.

@@ -1,7 +1,10 @@
 //! The command. One file a verb: it parses, calls the crate that does the work, and prints.
 
+#[cfg(any(feature = "shape", feature = "tune"))]
+mod agreed;
 mod calc;
 mod capacity;
+mod capture;
 mod charset;
 mod check;
 mod compare;
@@ -14,6 +17,7 @@ mod files;
 mod generate;
 mod help;
 mod host;
+mod judged;
 mod key;
 #[cfg(feature = "lab")]
 mod lab;
@@ -31,9 +35,16 @@ mod progress;
 mod quantity;
 mod quiet;
 mod rate;
+mod redaction;
+#[cfg(feature = "lab")]
+mod rehearse;
 mod report;
+mod router;
 mod save;
+mod screen;
 mod serve;
+#[cfg(feature = "shape")]
+mod shape;
 mod sparkline;
 mod status;
 mod stderr;
@@ -47,8 +58,17 @@ mod tune;
 mod typed;
 mod udp_options;
 mod usage;
+#[cfg(feature = "watch")]
+mod watch;
+#[cfg(any(feature = "shape", feature = "tune"))]
+mod watchdog;
 mod weighed;
-#[cfg(not(all(feature = "lab", feature = "tune")))]
+#[cfg(not(all(
+    feature = "lab",
+    feature = "shape",
+    feature = "tune",
+    feature = "watch"
+)))]
 mod without;
 mod words;
 mod wrapped;
@@ -110,9 +130,19 @@ enum Verb {
     /// Latency while the path is loaded
     #[command(after_long_help = load::LIMITS)]
     Load(load::Arguments),
+    /// Captured packets: what held each TCP connection back
+    #[command(after_long_help = capture::LIMITS)]
+    Capture(capture::Arguments),
     /// This machine: its settings, counters, disks and ciphers
     #[command(after_long_help = host::LIMITS)]
     Host(host::Arguments),
+    /// Targets probed for weeks: their history, outages, a page
+    #[cfg(feature = "watch")]
+    #[command(after_long_help = watch::LIMITS)]
+    Watch(watch::Arguments),
+    #[cfg(not(feature = "watch"))]
+    #[command(hide = true)]
+    Watch(without::Arguments),
     /// Emulated networks whose truth is known
     #[cfg(feature = "lab")]
     #[command(after_long_help = lab::LIMITS)]
@@ -134,6 +164,20 @@ enum Verb {
     #[cfg(not(feature = "tune"))]
     #[command(hide = true)]
     Tune(without::Arguments),
+    /// The queue of a line: plan, apply, find its rate, undo
+    #[cfg(feature = "shape")]
+    #[command(after_long_help = shape::LIMITS)]
+    Shape(shape::Arguments),
+    #[cfg(not(feature = "shape"))]
+    #[command(hide = true)]
+    Shape(without::Arguments),
+    /// Try the fixes of a Run in the twin of its path
+    #[cfg(feature = "lab")]
+    #[command(after_long_help = rehearse::LIMITS)]
+    Rehearse(rehearse::Arguments),
+    #[cfg(not(feature = "lab"))]
+    #[command(hide = true)]
+    Rehearse(without::Arguments),
     /// Bandwidth-delay product, goodput, windows, loss, delays
     #[command(after_long_help = calc::EXAMPLES)]
     Calc(calc::Arguments),
@@ -173,7 +217,12 @@ fn main() -> ExitCode {
         Verb::Rate(arguments) => rate::run(&arguments),
         Verb::Transactions(arguments) => transactions::run(&arguments),
         Verb::Load(arguments) => load::run(&arguments),
+        Verb::Capture(arguments) => capture::run(&arguments),
         Verb::Host(arguments) => host::run(&arguments),
+        #[cfg(feature = "watch")]
+        Verb::Watch(arguments) => watch::run(&arguments),
+        #[cfg(not(feature = "watch"))]
+        Verb::Watch(_) => Err(usage::without("watch", "watch")),
         #[cfg(feature = "lab")]
         Verb::Lab(arguments) => return lab::run(arguments),
         #[cfg(not(feature = "lab"))]
@@ -185,6 +234,14 @@ fn main() -> ExitCode {
         Verb::Tune(arguments) => tune::run(&arguments),
         #[cfg(not(feature = "tune"))]
         Verb::Tune(_) => Err(usage::without("tune", "tune")),
+        #[cfg(feature = "shape")]
+        Verb::Shape(arguments) => shape::run(&arguments),
+        #[cfg(not(feature = "shape"))]
+        Verb::Shape(_) => Err(usage::without("shape", "shape")),
+        #[cfg(feature = "lab")]
+        Verb::Rehearse(arguments) => rehearse::run(&arguments),
+        #[cfg(not(feature = "lab"))]
+        Verb::Rehearse(_) => Err(usage::without("rehearse", "lab")),
         Verb::Calc(arguments) => calc::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Generate(arguments) => generate::run(&arguments, Cli::command()),

@@ -19,6 +19,9 @@ pub(crate) use crate::stdout::{Pager, json, print, print_json, print_page, show_
 use crate::without::Mark;
 use crate::{progress, quiet};
 
+/// The option that prints a document instead of text.
+pub(crate) const JSON: &str = "--json";
+
 /// Where a Run goes that takes a while, and whether programs look on meanwhile.
 #[derive(Args)]
 pub(crate) struct LiveOutput {
@@ -34,6 +37,38 @@ impl LiveOutput {
         let begun = self.output.begin()?;
         let json = begun.json || self.json_lines;
         Ok(Begun { json, ..begun })
+    }
+
+    /// Says nothing from here on where that was asked for.
+    pub(crate) fn hush(&self) {
+        if self.output.quiet {
+            quiet::be_quiet();
+        }
+    }
+
+    /// Begins a Run that goes into a file of its own, after `hush`.
+    pub(crate) fn begin_aside(&self) -> Begun<'_> {
+        Begun {
+            output: &self.output,
+            json: false,
+            lab: Mark::begin(),
+        }
+    }
+
+    /// The option given that prints one Run.
+    pub(crate) fn of_one_run(&self) -> Option<&'static str> {
+        let options = [
+            (self.output.json, JSON),
+            (self.json_lines, "--json-lines"),
+            (self.output.details, "--details"),
+        ];
+        let mut given = options.into_iter().filter(|(given, _)| *given);
+        given.next().map(|(_, option)| option)
+    }
+
+    /// The file or directory that `-o` names.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.output.output.as_deref()
     }
 
     pub(crate) fn watcher(&self) -> Box<dyn Watcher> {
@@ -62,6 +97,11 @@ impl Output {
     /// Whether standard output is for the Run in JSON alone.
     pub(crate) fn json(&self) -> bool {
         self.json
+    }
+
+    /// Whether the whole Run goes anywhere: into a file, or as JSON to standard output.
+    pub(crate) fn keeps_run(&self) -> bool {
+        self.json || self.output.is_some()
     }
 
     /// Whether nothing but the result is wanted.
@@ -128,6 +168,11 @@ impl Begun<'_> {
             print_page(&render(&run, &style()))?;
         }
         self.keep(&run)
+    }
+
+    /// The Run with the mark of the laboratory that it was made in.
+    pub(crate) fn marked(mut self, run: Run) -> Run {
+        self.lab.set(run)
     }
 
     /// The same without printing it.

@@ -12,7 +12,7 @@ use plumb_model::results::page_load::HttpVersion;
 use plumb_model::run::Run;
 use plumb_model::units::ByteCount;
 use plumb_probe::page::{Limits, Objects, PagePlan};
-use plumb_wire::url::Url;
+use plumb_wire::url::{Url, UrlError};
 
 use crate::exit::{Ends, stop_flag};
 use crate::output::Output;
@@ -37,7 +37,8 @@ slow path. See `plumb explain page`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The page: http://… or https://…
+    /// The page: https://… or http://…; a name alone is taken for https://
+    #[arg(value_parser = typed_url)]
     url: Url,
     /// Load the URLs of this file with it, one a line
     ///
@@ -115,6 +116,14 @@ impl Arguments {
             },
             ..PagePlan::new(self.url.clone(), self.trust.trust_for(&self.url)?)
         })
+    }
+}
+
+/// What browsers make of it: a name without a scheme is asked for by https.
+fn typed_url(text: &str) -> Result<Url, UrlError> {
+    match text.contains("://") {
+        true => text.parse(),
+        false => format!("https://{text}").parse(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `plumb port`: whether TCP ports answer, and what each part of it takes.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -34,9 +35,9 @@ look-up that is timed. See `plumb explain port`.";
 pub(crate) struct Arguments {
     /// Name or address of the host
     host: String,
-    /// TCP ports, or their names in /etc/services
-    #[arg(required = true, value_parser = port)]
-    ports: Vec<u16>,
+    /// TCP ports, ranges of them such as 20-30, or their names in /etc/services
+    #[arg(required = true, value_parser = ports)]
+    ports: Vec<RangeInclusive<u16>>,
     /// Connections to each port
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
@@ -86,6 +87,24 @@ fn port(text: &str) -> Result<u16, String> {
     }
 }
 
+/// A range of ports as nmap(1) and nc(1) take it, or one port. A hyphen is also part of names, such as ftp-data.
+fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let range = text.split_once('-');
+    let Some((first, last)) = range.filter(|(first, last)| is_number(first) && is_number(last))
+    else {
+        return port(text).map(|port| port..=port);
+    };
+    let (first, last) = (port(first)?, port(last)?);
+    match first <= last {
+        true => Ok(first..=last),
+        false => Err(format!("{text} runs backwards: write {last}-{first}")),
+    }
+}
+
+/// The most ports of one run: each takes several connections, and thousands of them are a scan, which others are made for.
+const MOST_PORTS: usize = 256;
+
 /// The shortest silence to look for, of which the shortest tried is a part.
 const LEAST_IDLE: Duration = Duration::from_secs(1);
 
@@ -109,6 +128,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             target.address.port()
         )));
     }
+    let ports: Vec<u16> = arguments.ports.iter().cloned().flatten().collect();
+    if ports.len() > MOST_PORTS {
+        return Err(wrong(format!(
+            "{} ports are too many: at most {MOST_PORTS} are tried in one run",
+            ports.len()
+        )));
+    }
     let output = arguments.output.begin()?;
     let stop = stop_flag(Ends::ByItself)?;
     let named = target.host().parse::<IpAddr>().is_err();
@@ -117,7 +143,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         address: target.address,
         name_s: named.then_some(looked_up),
         canonical_name: named.then(|| canonical_name(target.host())).flatten(),
-        ports: arguments.ports.clone(),
+        ports,
         tries: arguments.count,
         timeout: arguments.timeout,
         tls: choice(arguments.tls, arguments.no_tls),
@@ -153,4 +179,18 @@ fn failure(run: &Run) -> Option<String> {
         format!("port {}: {why}", port.port)
     });
     Some(each.collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_ports_is_two_numbers_in_order() {
+        assert_eq!(ports("20-30"), Ok(20..=30));
+        assert_eq!(ports("443"), Ok(443..=443));
+        for wrong in ["30-20", "0-5", "5-", "-5", "1-70000", "a-b"] {
+            assert!(ports(wrong).is_err(), "{wrong}");
+        }
+    }
 }

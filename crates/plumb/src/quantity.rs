@@ -5,10 +5,10 @@ use std::time::Duration;
 use plumb_model::units::{BitRate, parse_duration};
 
 /// How a time is written, for errors.
-const TIMES: &str = "write a time as 5, 5s, 250ms or 2m";
+pub(crate) const TIMES: &str = "write a time as 5, 5s, 250ms or 2m";
 
 /// How a rate is written, for errors.
-const RATES: &str = "write a rate as 20mbit, 20Mbit/s, 20M or 10G";
+pub(crate) const RATES: &str = "write a rate as 20mbit, 20Mbit/s, 20M or 10G";
 
 /// A time; a bare number is seconds.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
@@ -34,6 +34,17 @@ pub(crate) fn time_from(
 ) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     move |text| match time(text)? {
         time if time < least => Err(why.to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// The round trip of a path. Seconds without a unit are taken for a slip of milliseconds: no path on earth takes one.
+pub(crate) fn round_trip(text: &str) -> Result<Duration, String> {
+    let number = text.trim();
+    match time(text)? {
+        long if long >= Duration::from_secs(1) && number.parse::<f64>().is_ok() => Err(format!(
+            "the unit is missing: write {number}ms, or {number}s where seconds are meant"
+        )),
         time => Ok(time),
     }
 }
@@ -76,6 +87,10 @@ mod tests {
         for wrong in ["", "-1", "NaN", "inf", "1e30", "x", "5x"] {
             assert_eq!(time(wrong), Err(TIMES.to_owned()), "{wrong}");
         }
+        assert_eq!(round_trip("20ms"), Ok(Duration::from_millis(20)));
+        assert_eq!(round_trip("0.02"), Ok(Duration::from_millis(20)));
+        assert_eq!(round_trip("20s"), Ok(Duration::from_secs(20)));
+        assert!(round_trip("20").is_err_and(|why| why.contains("20ms")));
         assert!(time_above_zero("0").is_err() && time_above_zero("0ms").is_err());
         let from_1s = time_from(Duration::from_secs(1), "too short");
         assert_eq!(from_1s("999ms"), Err("too short".to_owned()));

@@ -9,10 +9,14 @@ use plumb_model::results::Direction;
 use plumb_model::run::Run;
 #[cfg(feature = "html")]
 use plumb_report::html;
+use plumb_report::problem::Said;
 use plumb_report::text::HostSection;
 use plumb_report::{compare, export, text};
 
-use crate::output::{print_page, read_run, style};
+use crate::judged;
+use crate::output::{json, print_page, read_run, style};
+use crate::redaction::{RedactOptions, Redaction};
+use crate::router::RouterOption;
 use crate::save::save;
 #[cfg(not(feature = "html"))]
 use crate::usage;
@@ -23,32 +27,79 @@ use crate::words;
 pub(crate) struct Arguments {
     /// A saved Run
     run: PathBuf,
-    /// A second Run, made after a change, to compare with
-    after: Option<PathBuf>,
+    /// A Run from after a change; with --problem, more Runs
+    #[arg(value_name = "AFTER")]
+    others: Vec<PathBuf>,
     /// Write one page of HTML that needs nothing else
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    case: CaseOptions,
     /// Write the chart over time as a file of SVG
-    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "after", "flent"])]
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "others", "flent"])]
     svg: Option<PathBuf>,
     /// Write a phase of load for flent's plots (.flent.gz)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "after"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "others"])]
     flent: Option<PathBuf>,
     /// Print the facts of a Run of plumb host: all, or one part
-    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = words::any::<HostSection>(), conflicts_with_all = ["output", "after", "svg", "flent"])]
+    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = words::any::<HostSection>(), conflicts_with_all = ["output", "others", "svg", "flent"])]
     facts: Option<Option<HostSection>>,
     /// With --flent: which phase [default: the last]
-    #[arg(long, value_parser = words::any::<Direction>(), requires = "flent", conflicts_with_all = ["output", "after", "svg"])]
+    #[arg(long, value_parser = words::any::<Direction>(), requires = "flent", conflicts_with_all = ["output", "others", "svg"])]
     phase: Option<Direction>,
+    #[command(flatten)]
+    redact: RedactOptions,
+    #[command(flatten)]
+    router: RouterOption,
 }
 
-/// Refuses a name that promises something else than a page of HTML.
-fn is_page(file: &Path) -> anyhow::Result<()> {
+/// The case that somebody else takes over.
+#[derive(Args)]
+#[command(next_help_heading = "Problem report")]
+struct CaseOptions {
+    /// Report it as a problem, with a map of the path
+    ///
+    /// Expected and measured, what is excluded and by what, what remains, and the evidence. A page (-o) holds the Run: plumb
+    /// reads it again.
+    #[arg(long, conflicts_with_all = ["svg", "flent", "facts"])]
+    problem: bool,
+    /// Who reports it, and how to reach them
+    #[arg(long, value_name = "TEXT", requires = "problem")]
+    who: Option<String>,
+    /// Since when it is so
+    #[arg(long, value_name = "TEXT", requires = "problem")]
+    since: Option<String>,
+    /// What is expected, or was so before
+    #[arg(long, value_name = "TEXT", requires = "problem")]
+    expected: Option<String>,
+}
+
+impl CaseOptions {
+    fn said(&self) -> Said {
+        Said {
+            who: self.who.clone(),
+            since: self.since.clone(),
+            expected: self.expected.clone(),
+        }
+    }
+}
+
+/// What the file of `-o` is to hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Page,
+    /// The Run itself, redacted.
+    Run,
+}
+
+/// Refuses a name that promises something else than what is written.
+fn form(file: &Path, redacts: bool) -> anyhow::Result<Form> {
     let end = file
         .extension()
         .map(|end| end.to_string_lossy().to_lowercase());
     match end.as_deref() {
-        None | Some("html" | "htm" | "xhtml") => Ok(()),
+        None | Some("html" | "htm" | "xhtml") => Ok(Form::Page),
+        Some("json") if redacts => Ok(Form::Run),
         Some(_) => Err(wrong(format!(
             "{}: -o writes one page of HTML: name it FILE.html. For a chart there is --svg FILE.svg, for flent --flent FILE, and text is printed without -o",
             file.display()
@@ -57,15 +108,41 @@ fn is_page(file: &Path) -> anyhow::Result<()> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(file) = &arguments.output {
-        is_page(file)?;
+    let redacts = arguments.redact.redact;
+    let output = arguments.output.as_deref();
+    let output = output
+        .map(|file| Ok::<_, anyhow::Error>((file, form(file, redacts)?)))
+        .transpose()?;
+    let mut redaction = arguments.redact.begin()?;
+    if arguments.case.problem {
+        problem(arguments, output, &mut redaction)?;
+    } else {
+        plain(arguments, output, &mut redaction)?;
     }
-    let run = read_run(&arguments.run)?;
+    redaction.say();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One Run, or two beside each other.
+fn plain(
+    arguments: &Arguments,
+    output: Option<(&Path, Form)>,
+    redaction: &mut Redaction,
+) -> anyhow::Result<()> {
+    let ([] | [_]) = arguments.others.as_slice() else {
+        return Err(wrong(
+            "one Run is shown, and two are compared: more than two make a case with --problem"
+                .to_owned(),
+        ));
+    };
+    let run = arguments
+        .router
+        .write(redaction.run(read_run(&arguments.run)?)?);
     if let Some(file) = &arguments.flent {
         let packed = export::flent::export(&run, arguments.phase)
             .with_context(|| format!("cannot write {}", file.display()))?;
         save(file, packed)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     if let Some(file) = &arguments.svg {
         let chart = export::svg::svg(&run).with_context(|| {
@@ -75,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             )
         })?;
         save(file, chart)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     if let Some(part) = arguments.facts {
         anyhow::ensure!(
@@ -84,20 +161,54 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             arguments.run.display()
         );
         print_page(&text::render_host_sections(&run, part, &style()))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
-    let after = arguments.after.as_deref().map(read_run).transpose()?;
-    match (&arguments.output, after) {
-        (Some(file), after) => save(file, page(&run, after.as_ref())?)?,
-        (None, None) => print_page(&text::render(&run, &style()))?,
+    let after = match arguments.others.first() {
+        Some(after) => Some(redaction.run(read_run(after)?)?),
+        None => None,
+    };
+    let after = after.map(|after| arguments.router.write(after));
+    match (output, after) {
+        (Some((file, Form::Page)), after) => save(file, page(&run, after.as_ref())?),
+        (Some((_, Form::Run)), Some(_)) => Err(wrong(
+            "-o FILE.json saves one Run: redact each by itself, with the same --key",
+        )),
+        (Some((file, Form::Run)), None) => save(file, json(&run)?),
+        (None, None) => print_page(&text::render(&run, &style())),
         (None, Some(after)) => {
-            print_page(&text::render_comparison(
-                &compare::compare(&run, &after),
-                &style(),
-            ))?;
+            let comparison = compare::compare(&run, &after);
+            print_page(&text::render_comparison(&comparison, &style()))
         }
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+/// The case of one Run, or of several together.
+fn problem(
+    arguments: &Arguments,
+    output: Option<(&Path, Form)>,
+    redaction: &mut Redaction,
+) -> anyhow::Result<()> {
+    let files = [&arguments.run].into_iter().chain(&arguments.others);
+    let files: Vec<PathBuf> = files.cloned().collect();
+    let run = arguments
+        .router
+        .write(redaction.run(judged::case(&files)?)?);
+    let said = arguments.case.said();
+    match output {
+        Some((file, Form::Page)) => save(file, case_page(&run, &said)?),
+        Some((file, Form::Run)) => save(file, json(&run)?),
+        None => print_page(&text::render_problem(&run, &said, &style())),
+    }
+}
+
+#[cfg(feature = "html")]
+fn case_page(run: &Run, said: &Said) -> anyhow::Result<String> {
+    Ok(html::render_problem(run, said)?)
+}
+
+#[cfg(not(feature = "html"))]
+fn case_page(_run: &Run, _said: &Said) -> anyhow::Result<String> {
+    Err(usage::without("report -o", "html"))
 }
 
 #[cfg(feature = "html")]

@@ -5,7 +5,6 @@
 //! to is replaced. Where the directory takes no new file, the old one is overwritten, its end first: a
 //! full disk is noticed before anything of it is lost.
 
-#[cfg(feature = "lab")]
 pub(crate) mod growing;
 
 use std::fs::{self, File, Metadata};

@@ -178,9 +178,9 @@ impl Target {
             .to_socket_addrs()
             .with_context(|| match host.split_once('%') {
                 Some((_, scope)) => format!(
-                    "cannot find '{name}': check that there is an interface {scope} (ip link)"
+                    "cannot find '{host}': check that there is an interface {scope} (ip link)"
                 ),
-                None => format!("cannot find '{name}': check the spelling, or give an address"),
+                None => format!("cannot find '{host}': check the spelling, or give an address"),
             })?
             .peekable();
         if host_of_url(name).is_some() {
@@ -220,7 +220,7 @@ impl Target {
         }
         Ok(Self {
             name: match host_of_url(name) {
-                Some(host) => host.to_owned(),
+                Some((host, _)) => host.to_owned(),
                 None => name.to_owned(),
             },
             address,
@@ -308,8 +308,12 @@ pub(crate) fn outlet_towards(
 /// Name or address, and the port behind it: `HOST:PORT`, or `[ADDRESS]:PORT` where the address has
 /// colons of its own (RFC 3986 section 3.2.2).
 fn split(text: &str) -> anyhow::Result<(&str, Option<u16>)> {
-    if let Some(host) = host_of_url(text) {
-        return Ok((host, None));
+    if let Some((host, port)) = host_of_url(text) {
+        let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+        return match port.is_none_or(is_port) {
+            true => Ok((host, None)),
+            false => Err(no_port(text)),
+        };
     }
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
@@ -339,17 +343,21 @@ fn split(text: &str) -> anyhow::Result<(&str, Option<u16>)> {
         }
         Some(Ok(port)) if port != 0 => Some(port),
         Some(_) => {
-            return Err(wrong(format!(
-                "'{text}' has no port from 1 to 65535 behind the host"
-            )));
+            return Err(no_port(text));
         }
     };
     Ok((host, port))
 }
 
-/// The host of what was copied from a browser, `https://server:8443/page`; its port is the web server's, and not what a
-/// verb asks for.
-fn host_of_url(text: &str) -> Option<&str> {
+fn no_port(text: &str) -> anyhow::Error {
+    wrong(format!(
+        "'{text}' has no port from 1 to 65535 behind the host"
+    ))
+}
+
+/// The host of what was copied from a browser, `https://server:8443/page`, and what stands for its port; that is the web
+/// server's, and not what a verb asks for.
+fn host_of_url(text: &str) -> Option<(&str, Option<&str>)> {
     let (scheme, rest) = text.split_once("://")?;
     let word = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if scheme.is_empty() || !word(scheme) {
@@ -359,11 +367,15 @@ fn host_of_url(text: &str) -> Option<&str> {
     let authority = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next()?,
-        None => authority.split(':').next()?,
+    let (host, behind) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').unwrap_or((rest, "")),
+        None => {
+            let colon = authority.find(':').unwrap_or(authority.len());
+            authority.split_at(colon)
+        }
     };
-    (!host.is_empty()).then_some(host)
+    let port = behind.strip_prefix(':').filter(|port| !port.is_empty());
+    (!host.is_empty()).then_some((host, port))
 }
 
 /// The command as it was typed, for the Run.
@@ -410,6 +422,8 @@ mod tests {
             "a:65536",
             " ",
             "http://",
+            "http://server:99999/",
+            "http://server:http",
         ] {
             let error = split(wrong).unwrap_err();
             assert!(error.is::<UsageError>(), "{wrong}");

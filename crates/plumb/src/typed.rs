@@ -8,10 +8,35 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
 use crate::exit::USAGE;
+use crate::quantity::{RATES, TIMES};
 use crate::{stderr, stdout};
 
 /// A slip or two in a word: among so many names, one is always a little like.
 const NEAR: f64 = 0.7;
+
+/// What does the same as programs that hands know.
+const OTHERS: [(&str, &str); 20] = [
+    ("fping", "ping"),
+    ("hping3", "ping"),
+    ("irtt", "ping --protocol udp"),
+    ("traceroute", "path"),
+    ("tracert", "path"),
+    ("tracepath", "path"),
+    ("mtr", "path --continuous"),
+    ("iperf", "rate"),
+    ("iperf3", "rate"),
+    ("nuttcp", "rate"),
+    ("netperf", "transactions"),
+    ("speedtest", "check"),
+    ("flent", "load"),
+    ("owping", "owd"),
+    ("nc", "port"),
+    ("nmap", "port"),
+    ("curl", "page"),
+    ("tcpdump", "capture"),
+    ("tshark", "capture"),
+    ("version", "--version"),
+];
 
 /// Prints what clap made of the words behind `plumb`: help, the version, or why they are no command.
 pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) -> ExitCode {
@@ -43,13 +68,24 @@ pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) ->
                     &mut error,
                     format!("to check the path to it: plumb check {typed}"),
                 );
+            } else if let Some((_, verb)) = OTHERS.iter().find(|(other, _)| *other == typed) {
+                error.remove(ContextKind::SuggestedSubcommand);
+                suggest(&mut error, format!("for that there is plumb {verb}"));
+            }
+        }
+        ErrorKind::InvalidValue => {
+            let given = text(&error, ContextKind::InvalidValue).unwrap_or_default();
+            let option = text(&error, ContextKind::InvalidArg).unwrap_or_default();
+            if let Some(form) = form_of(&option).filter(|_| given.is_empty()) {
+                suggest(&mut error, form.to_owned());
             }
         }
         _ => {}
     }
     let mut printed = error.render().ansi().to_string();
+    let given = text(&error, ContextKind::InvalidValue).unwrap_or_default();
     if let Some(said) = std::error::Error::source(&error).map(ToString::to_string)
-        && let Some(accepted) = accepted(&said)
+        && let Some(accepted) = accepted(&said).or_else(|| nearest(&said, &given))
     {
         printed = printed.replacen(&said, &accepted, 1);
     }
@@ -79,6 +115,28 @@ fn accepted(said: &str) -> Option<String> {
         "number too small to fit in target type" => Some("it is too small".to_owned()),
         _ => None,
     }
+}
+
+/// How a value is written that was left out, by the name that it has in the help, such as `--duration <TIME>`.
+fn form_of(option: &str) -> Option<&'static str> {
+    let (_, name) = option.split_once('<')?;
+    match name.split('>').next()? {
+        "TIME" => Some(TIMES),
+        "RATE" => Some(RATES),
+        "N" | "PORT" | "HOP" | "TIMES" | "BYTES" => Some("write a whole number"),
+        "FILE" => Some("write the path of a file"),
+        _ => None,
+    }
+}
+
+/// The same with the nearest of the words that are known, where one is near.
+fn nearest(said: &str, given: &str) -> Option<String> {
+    let (_, known) = said.split_once("unknown word; known are ")?;
+    let like = |known: &&str| strsim::normalized_damerau_levenshtein(given, known);
+    let near = known
+        .split(", ")
+        .max_by(|a, b| like(a).total_cmp(&like(b)))?;
+    (like(&near) >= NEAR).then(|| format!("unknown word; did you mean {near}? Known are {known}"))
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
@@ -157,7 +215,7 @@ fn value_tip(command: &Command, words: &[&str], typed: &str) -> Option<String> {
             flag && !next.starts_with('-')
         })?;
     Some(format!(
-        "{option} takes no value, so that '{taken}' was read as what stands alone"
+        "{option} takes no value: '{taken}' was read as an argument of its own"
     ))
 }
 
@@ -191,11 +249,16 @@ fn option_tip(command: &Command, words: &[&str], typed: &str) -> String {
     {
         return format!("the nearest option is --{near}; {help}");
     }
-    let elsewhere: Vec<String> = command
-        .get_subcommands()
-        .filter(|other| longs(other).any(|known| known == long))
-        .map(|other| format!("plumb {}", other.get_name()))
-        .collect();
+    let with = |of: &Command, name: &str| -> Vec<String> {
+        of.get_subcommands()
+            .filter(|other| longs(other).any(|known| known == long))
+            .map(|other| format!("{name} {}", other.get_name()))
+            .collect()
+    };
+    let elsewhere = match with(verb, &name) {
+        none if none.is_empty() => with(command, "plumb"),
+        own => own,
+    };
     match elsewhere.is_empty() {
         true => help,
         false => format!("--{long} is an option of {}; {help}", elsewhere.join(", ")),
@@ -237,6 +300,47 @@ mod tests {
             negative.contains("-c takes no number below zero"),
             "{negative}"
         );
+    }
+
+    #[test]
+    fn an_option_of_a_part_of_the_verb_is_found_there() {
+        let own = tip("calc --rate 10mbit", "--rate");
+        assert!(
+            own.contains("plumb calc bdp") && !own.contains("plumb rate"),
+            "{own}"
+        );
+    }
+
+    #[test]
+    fn a_value_that_was_left_out_is_answered_with_its_form() {
+        assert_eq!(form_of("--interval <TIME>"), Some(TIMES));
+        assert_eq!(form_of("--count <N>"), Some("write a whole number"));
+        assert_eq!(form_of("--for <PURPOSE>"), None);
+    }
+
+    #[test]
+    fn of_known_words_the_nearest_is_named() {
+        let said = "unknown word; known are linux, openbsd";
+        assert_eq!(
+            nearest(said, "openbs").as_deref(),
+            Some("unknown word; did you mean openbsd? Known are linux, openbsd")
+        );
+        assert_eq!(nearest(said, "x"), None);
+    }
+
+    #[test]
+    fn what_stands_for_other_programs_is_a_command() {
+        use clap::Parser as _;
+        for (other, verb) in OTHERS.into_iter().filter(|(_, verb)| *verb != "--version") {
+            let words: Vec<&str> = ["plumb"].into_iter().chain(verb.split(' ')).collect();
+            let rest: &[&str] = match verb {
+                "port" => &["server", "22"],
+                "page" => &["https://server/"],
+                _ => &["server"],
+            };
+            let parsed = crate::Cli::try_parse_from(words.iter().chain(rest));
+            assert!(parsed.is_ok(), "{other}: plumb {verb}");
+        }
     }
 
     #[test]

@@ -20,7 +20,13 @@ pub(crate) fn wrong(what: impl Into<String>) -> anyhow::Error {
 }
 
 /// What was asked for needs a cargo feature that this plumb was built without.
-#[cfg(not(all(feature = "html", feature = "lab", feature = "tune")))]
+#[cfg(not(all(
+    feature = "html",
+    feature = "lab",
+    feature = "shape",
+    feature = "tune",
+    feature = "watch"
+)))]
 pub(crate) fn without(words: &str, feature: &str) -> anyhow::Error {
     wrong(format!(
         "this plumb was built without `plumb {words}` (cargo feature `{feature}` of the crate plumb)"

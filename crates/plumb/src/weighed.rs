@@ -13,6 +13,10 @@ pub(crate) struct Weighed {
 }
 
 impl Weighed {
+    pub(crate) fn is_asked(&self) -> bool {
+        self.explain
+    }
+
     /// How the findings of a Run were weighed, as text where that was asked for.
     pub(crate) fn render(&self, run: &Run, style: &Style) -> String {
         if !self.explain {

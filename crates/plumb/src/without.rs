@@ -42,7 +42,10 @@ mod tests {
         let help = command(true).render_long_help().to_string();
         let verbs = [
             ("lab", cfg!(feature = "lab")),
+            ("rehearse", cfg!(feature = "lab")),
+            ("shape", cfg!(feature = "shape")),
             ("tune", cfg!(feature = "tune")),
+            ("watch", cfg!(feature = "watch")),
         ];
         for verb in verbs
             .into_iter()

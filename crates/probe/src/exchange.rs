@@ -107,6 +107,8 @@ pub struct TlsSeen {
     pub cipher_suite: String,
     /// The names that the certificate is for.
     pub names: Vec<String>,
+    /// When the certificate ends, s since 1970; `None` where that cannot be read.
+    pub valid_until_s: Option<i64>,
 }
 
 /// Why there was no connection.
@@ -203,7 +205,7 @@ fn converse(
             .complete_io(&mut stream)
             .map_err(|error| format!("the TLS handshake failed: {}", in_words(&error)))?;
     }
-    let names = session.peer_certificates().and_then(|chain| chain.first());
+    let own = session.peer_certificates().and_then(|chain| chain.first());
     seen.tls = Some(TlsSeen {
         handshake: begun.elapsed(),
         version: session
@@ -216,9 +218,10 @@ fn converse(
             .and_then(|suite| suite.suite().as_str())
             .unwrap_or_default()
             .to_owned(),
-        names: names
+        names: own
             .map(|der| certificate::dns_names(der))
             .unwrap_or_default(),
+        valid_until_s: own.and_then(|der| certificate::valid_until_s(der)),
     });
     speak(&mut stream, Some(&mut session), talk, deadline, seen)
 }
@@ -292,7 +295,7 @@ fn speak(
 }
 
 /// Lets reads and writes of a socket take until then; an error when that is now.
-fn allow_until(stream: &TcpStream, deadline: Instant) -> Result<(), String> {
+pub(crate) fn allow_until(stream: &TcpStream, deadline: Instant) -> Result<(), String> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         return Err("time is up".to_owned());
@@ -302,7 +305,7 @@ fn allow_until(stream: &TcpStream, deadline: Instant) -> Result<(), String> {
     stream.set_write_timeout(Some(left)).map_err(failed)
 }
 
-fn in_words(error: &io::Error) -> String {
+pub(crate) fn in_words(error: &io::Error) -> String {
     let tls = error.get_ref().and_then(|source| source.downcast_ref());
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
@@ -310,7 +313,7 @@ fn in_words(error: &io::Error) -> String {
     }
 }
 
-fn session(host: &str, trust: &Trust) -> Result<ClientConnection, String> {
+pub(crate) fn session(host: &str, trust: &Trust) -> Result<ClientConnection, String> {
     let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
     ClientConnection::new(trust.config(), name).map_err(|error| error.to_string())
 }

@@ -6,14 +6,17 @@
 //! ([`exchange`]), whose certificates TLS trusts ([`root_store`]), and who stands at a hop ([`hop`]).
 
 pub mod capacity;
+mod deadline;
 pub mod exchange;
 pub mod gateway;
 pub mod hop;
 pub mod idle;
+pub mod mail;
 pub mod mtu;
 pub mod page;
 pub mod path;
 pub mod ping;
+pub mod post;
 pub mod root_store;
 pub mod sweep;
 

@@ -111,6 +111,14 @@ impl Trust {
 
 /// What to do about a certificate that was not believed; `None` where TLS failed for another reason.
 pub(crate) fn disbelief(error: &rustls::Error) -> Option<String> {
+    let why = unbelieved(error)?;
+    Some(format!(
+        "{why} (--ca FILE names who may sign it, --insecure takes any)"
+    ))
+}
+
+/// Why a certificate was not believed; `None` where TLS failed for another reason.
+pub(crate) fn unbelieved(error: &rustls::Error) -> Option<String> {
     let rustls::Error::InvalidCertificate(why) = error else {
         return None;
     };
@@ -130,9 +138,7 @@ pub(crate) fn disbelief(error: &rustls::Error) -> Option<String> {
         }
         other => other.to_string(),
     };
-    Some(format!(
-        "the certificate is not believed: {why} (--ca FILE names who may sign it, --insecure takes any)"
-    ))
+    Some(format!("the certificate is not believed: {why}"))
 }
 
 /// The same beliefs are one value, handed around.

@@ -3,7 +3,7 @@
 mod document;
 mod findings;
 mod likeness;
-mod numbers;
+pub(crate) mod numbers;
 pub(crate) mod quantity;
 mod summary;
 pub(crate) mod table;
@@ -16,8 +16,20 @@ pub use document::{Change, Comparison, FindingChanges, FindingRef, GradeChange, 
 pub use quantity::ChangeUnit;
 
 use crate::latency::latencies;
-use numbers::numbers;
 use quantity::{Key, Quantity};
+
+pub(crate) use numbers::numbers as numbers_of;
+pub(crate) use table::in_unit as number_of;
+
+/// The words for a number, and what it is of.
+pub(crate) fn words_of(key: &Key) -> String {
+    table::what(&change(key, None, None))
+}
+
+/// Whether a number with that value decides anything.
+pub(crate) fn decides(key: &Key, value: f64) -> bool {
+    key.judged && table::shown(&change(key, Some(value), None))
+}
 
 /// What changed from `a` to `b`.
 pub fn compare(a: &Run, b: &Run) -> Comparison {
@@ -44,7 +56,7 @@ fn run_ref(run: &Run) -> RunRef {
 }
 
 fn changes(a: &Run, b: &Run) -> Vec<Change> {
-    let (before, after) = (numbers(a), numbers(b));
+    let (before, after) = (numbers_of(a), numbers_of(b));
     let find = |list: &[Quantity], key: &Key| list.iter().find(|(k, _)| k == key).map(|(_, v)| *v);
     let mut keys: Vec<&Key> = Vec::new();
     for (key, _) in before.iter().chain(&after) {

@@ -50,8 +50,17 @@ impl Fixes<'_> {
     }
 }
 
+/// What is to be done and who does it: a fix, or the next measurement where no cause is known.
+pub(crate) fn opening(finding: &Finding, fix: &Fix) -> String {
+    let what = match finding.cause {
+        Cause::Unexplained => "Next",
+        _ => "Fix",
+    };
+    format!("{what} on {}", actor(fix.on))
+}
+
 /// Who has to act, with the article.
-pub(crate) fn actor(actor: Actor) -> &'static str {
+fn actor(actor: Actor) -> &'static str {
     match actor {
         Actor::ThisHost => "this host",
         Actor::Router => "the router",

@@ -3,6 +3,7 @@
 mod app;
 mod available_bandwidth;
 mod capacity;
+mod capture;
 mod gateway;
 pub(crate) mod host;
 mod host_cipher;
@@ -16,7 +17,9 @@ pub(crate) mod path;
 mod ping;
 mod port;
 mod quic;
+mod rehearsal;
 mod responsiveness;
+mod shaping;
 mod sweep;
 mod tcp_windows;
 mod throughput;

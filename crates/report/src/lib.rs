@@ -8,6 +8,9 @@
 #[cfg(not(feature = "schema"))]
 extern crate plumb_schemaless as schemars;
 
+pub mod baseline;
+pub mod cases;
+pub mod changed;
 pub mod compare;
 mod contents;
 mod context;
@@ -21,10 +24,14 @@ mod host_sections;
 pub mod html;
 mod kinds;
 mod latency;
+mod map;
 mod number;
 mod outcome;
 mod phase;
+pub mod places;
+pub mod problem;
 mod registry;
+pub mod segments;
 mod show;
 mod svg;
 mod table;

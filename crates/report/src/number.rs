@@ -82,7 +82,7 @@ pub(crate) fn of_field(field: &str, value: f64) -> String {
         let is_buffer = ["rmem", "wmem", "rmem_max", "wmem_max"]
             .iter()
             .any(|of| part.ends_with(of));
-        let suffixes = ["_s", "_us", "_bps", "_bytes", "_ratio", "_m"].into_iter();
+        let suffixes = ["_s", "_ms", "_us", "_bps", "_bytes", "_ratio", "_m"].into_iter();
         let mut suffixes = suffixes.filter(|suffix| {
             // A series is named by its unit alone.
             part.ends_with(suffix) || part.len() > 2 && suffix.strip_prefix('_') == Some(part)
@@ -91,6 +91,7 @@ pub(crate) fn of_field(field: &str, value: f64) -> String {
     });
     match unit {
         Some("_s") => seconds(value),
+        Some("_ms") => seconds(value / 1e3),
         Some("_us") => seconds(value / 1e6),
         Some("_bps") => rate(value),
         // Sizes of packets count to the byte.
@@ -104,15 +105,29 @@ pub(crate) fn of_field(field: &str, value: f64) -> String {
 
 /// A threshold in the same unit, which is a round number more often than a measured one.
 pub(crate) fn threshold(field: &str, value: f64) -> String {
-    of_field(field, value)
-        .replacen(".00 ", " ", 1)
-        .replacen(".0 ", " ", 1)
+    let text = of_field(field, value);
+    let text = match text == plain(value) {
+        true => whole(value),
+        false => text,
+    };
+    text.replacen(".00 ", " ", 1).replacen(".0 ", " ", 1)
 }
 
 /// What evidence has, and what it was compared with: numbers in the unit of the field, or words.
 pub(crate) fn evidence(evidence: &Evidence) -> (String, String) {
+    // A part of what the field counts.
+    let is_share = ["share", "least share"]
+        .iter()
+        .any(|word| evidence.rule.starts_with(word))
+        || evidence.rule.contains("as a share of");
+    let field = match (is_share, evidence.field.as_str()) {
+        (true, _) => "_ratio",
+        // Of round trips, in seconds.
+        (false, "series.rtt") => "_s",
+        (false, field) => field,
+    };
     let text = |value: &Observed, of: fn(&str, f64) -> String| match value {
-        Observed::Number(number) => of(&evidence.field, *number),
+        Observed::Number(number) => of(field, *number),
         Observed::Word(word) => word.clone(),
     };
     (
@@ -238,6 +253,39 @@ mod tests {
         );
         assert_eq!(signed(-0.687, seconds(-0.687)), "−687 ms");
         assert_eq!(signed(0.0003, seconds(0.0003)), "+300 µs");
+    }
+
+    #[test]
+    fn a_share_is_a_percentage_whatever_the_field_counts() {
+        let shown = |field: &str, rule: &str, value: f64, threshold: f64| {
+            super::evidence(&Evidence {
+                measurement: "m1".to_owned(),
+                field: field.to_owned(),
+                value: value.into(),
+                rule: rule.to_owned(),
+                threshold: threshold.into(),
+            })
+        };
+        let text = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        let again = "share of the segments that were retransmitted";
+        assert_eq!(
+            shown("result.tcp.retransmits", again, 0.034, 0.01),
+            text("3.4 %", "1 %")
+        );
+        let held = "longest time in which no probe was answered";
+        assert_eq!(
+            shown("series.rtt", held, 0.299, 0.2),
+            text("299 ms", "200 ms")
+        );
+        assert_eq!(
+            shown("result.rate_tps", "objects a second", 4.5, 1206.39),
+            text("4.5", "1206")
+        );
+        let busy = "result.grown.wlan0.wifi_scan_ms";
+        assert_eq!(
+            shown(busy, "time since", 250.0, 100.0),
+            text("250 ms", "100 ms")
+        );
     }
 
     #[test]

@@ -34,6 +34,11 @@ pub(crate) fn shown(measurement: &Measurement) -> &dyn Show {
         Outcome::Mtu(result) => &**result,
         Outcome::Capacity(result) => &**result,
         Outcome::Tune(result) => &**result,
+        Outcome::Rehearsal(result) => &**result,
+        Outcome::ShapedRate(result) => &**result,
+        Outcome::Framing(result) => &**result,
+        Outcome::Capture(result) => &**result,
+        Outcome::CaptureSides(result) => &**result,
     }
 }
 

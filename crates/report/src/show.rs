@@ -12,6 +12,7 @@ use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 
 use crate::compare::quantity::Quantity;
+use crate::map::Map;
 use crate::svg::canvas::Drawing;
 use crate::table::Table;
 
@@ -64,6 +65,11 @@ pub(crate) trait Show: Any {
         None
     }
 
+    /// All the charts of its own.
+    fn charts(&self, measurement: &Measurement, phase: Phase) -> Vec<Chart> {
+        self.chart(measurement, phase).into_iter().collect()
+    }
+
     /// Whether the path was in the measurement's phase for as long as it took.
     fn fills_its_phase(&self) -> bool {
         true
@@ -84,6 +90,9 @@ pub(crate) trait Show: Any {
     fn asked(&self) -> Option<String> {
         None
     }
+
+    /// Adds what it shows of the components of the path.
+    fn on_map(&self, _map: &mut Map) {}
 
     /// A sentence for each part that ended early.
     fn ended_early(&self, _phase: Phase) -> Vec<String> {
@@ -140,7 +149,7 @@ pub(crate) enum Trace {
 pub(crate) struct Chart {
     pub(crate) group: ChartGroup,
     /// What it is of, where there may be several of its group.
-    pub(crate) of: Option<&'static str>,
+    pub(crate) of: Option<String>,
     pub(crate) svg: Drawing,
 }
 
@@ -150,6 +159,8 @@ pub(crate) enum ChartGroup {
     Classes,
     OneWayDelay,
     Hops,
+    Connections,
+    Traffic,
 }
 
 impl ChartGroup {
@@ -158,6 +169,8 @@ impl ChartGroup {
             Self::Classes => "Classes of traffic",
             Self::OneWayDelay => "Delay of each direction",
             Self::Hops => "Hops of the path",
+            Self::Connections => "Connections over time",
+            Self::Traffic => "Traffic over time",
         }
     }
 }
@@ -165,6 +178,8 @@ impl ChartGroup {
 /// Where tables stand on the page: the most telling first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
+    Connections,
+    Traffic,
     Path,
     Gateway,
     CounterRates,
@@ -172,6 +187,7 @@ pub(crate) enum Place {
     Ciphers,
     Machine,
     Tuning,
+    Shaping,
     Applications,
     AvailableBandwidth,
     Responsiveness,

@@ -3,6 +3,7 @@
 //! unescaped.
 
 pub(crate) mod axis;
+pub(crate) mod bars;
 pub(crate) mod canvas;
 pub(crate) mod cdf;
 mod limit;

@@ -1,14 +1,15 @@
 //! HMAC-SHA-256 (RFC 2104), cut to as many bytes as a protocol has for it.
 
-use ring::hmac::{Context, HMAC_SHA256, Key};
+pub use ring::hmac::Key;
+use ring::hmac::{Context, HMAC_SHA256};
 
 /// A key of any length, as HMAC takes it.
-pub(crate) fn key(secret: &[u8]) -> Key {
+pub fn key(secret: &[u8]) -> Key {
     Key::new(HMAC_SHA256, secret)
 }
 
 /// The first `N` bytes of the code of the parts, one after the other; of 32 at most.
-pub(crate) fn code<const N: usize>(key: &Key, parts: &[&[u8]]) -> [u8; N] {
+pub fn code<const N: usize>(key: &Key, parts: &[&[u8]]) -> [u8; N] {
     let mut context = Context::with_key(key);
     for part in parts {
         context.update(part);

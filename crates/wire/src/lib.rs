@@ -4,6 +4,7 @@
 #[cfg(not(feature = "schema"))]
 extern crate plumb_schemaless as schemars;
 
+pub mod anonymous;
 pub mod certificate;
 pub mod checksum;
 pub mod dns;
@@ -19,7 +20,8 @@ pub mod igd;
 pub mod ip;
 pub mod iperf3;
 pub mod irtt;
-mod keyed;
+pub mod keyed;
+pub mod mail;
 pub mod native;
 pub mod page;
 pub mod path_probe;

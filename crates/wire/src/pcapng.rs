@@ -1,4 +1,4 @@
-//! Blocks of a pcapng file (draft-ietf-opsawg-pcapng), as captures of bare IP packets need them.
+//! Blocks of a pcapng file (draft-ietf-opsawg-pcapng), as captures need them.
 //!
 //! A file is one [`section_header`], the interfaces in order, and any number of packets.
 
@@ -9,7 +9,9 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 /// LINKTYPE_RAW: packets begin with their IPv4 or IPv6 header.
-const LINKTYPE_RAW: u16 = 101;
+pub const LINKTYPE_RAW: u16 = 101;
+/// The limit on the length of packets where there is none.
+pub const NO_LIMIT: u32 = 0;
 /// The length of a section that is not known beforehand.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 /// Options, and the end of them.
@@ -27,6 +29,8 @@ const NANOSECONDS: u8 = 9;
 pub enum Direction {
     Inbound,
     Outbound,
+    /// The capture does not say.
+    Unknown,
 }
 
 /// What a file begins with; the comment says what was captured.
@@ -41,14 +45,16 @@ pub fn section_header(comment: &str) -> Vec<u8> {
     block(SECTION_HEADER, &body)
 }
 
-/// An interface whose packets are bare IP, with stamps in nanoseconds. The first in a file is
-/// number 0.
-pub fn interface(name: &str) -> Vec<u8> {
+/// An interface by its name, if it is to have one, and link type (LINKTYPE_ of libpcap), of whose packets at most `snaplen` bytes are kept, with
+/// stamps in nanoseconds. The first in a file is number 0.
+pub fn interface(name: &str, link: u16, snaplen: u32) -> Vec<u8> {
     let mut body = Vec::new();
-    body.extend(LINKTYPE_RAW.to_le_bytes());
+    body.extend(link.to_le_bytes());
     body.extend([0, 0]);
-    body.extend(0u32.to_le_bytes()); // no limit on the length of packets
-    option(&mut body, OPTION_IF_NAME, name.as_bytes());
+    body.extend(snaplen.to_le_bytes());
+    if !name.is_empty() {
+        option(&mut body, OPTION_IF_NAME, name.as_bytes());
+    }
     option(&mut body, OPTION_IF_TSRESOL, &[NANOSECONDS]);
     option(&mut body, OPTION_END, &[]);
     block(INTERFACE_DESCRIPTION, &body)
@@ -65,17 +71,24 @@ pub fn interface_statistics(interface: u32, unix_ns: u64, missed: u64) -> Vec<u8
     block(INTERFACE_STATISTICS, &body)
 }
 
-/// A packet that passed an interface at a time in nanoseconds since 1970.
-pub fn packet(interface: u32, unix_ns: u64, direction: Direction, data: &[u8]) -> Vec<u8> {
+/// A packet that passed an interface at a time in nanoseconds since 1970: its first bytes, and how many it has in all.
+pub fn packet(
+    interface: u32,
+    unix_ns: u64,
+    direction: Direction,
+    data: &[u8],
+    original_bytes: u32,
+) -> Vec<u8> {
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
     let mut body = Vec::with_capacity(data.len() + 40);
     body.extend(interface.to_le_bytes());
     body.extend(stamp(unix_ns));
     body.extend(length.to_le_bytes());
-    body.extend(length.to_le_bytes());
+    body.extend(original_bytes.to_le_bytes());
     body.extend(data);
     pad(&mut body);
     let flags: u32 = match direction {
+        Direction::Unknown => 0,
         Direction::Inbound => 1,
         Direction::Outbound => 2,
     };
@@ -123,7 +136,7 @@ mod tests {
     #[test]
     fn blocks_byte_for_byte() {
         assert_eq!(
-            interface("wan"),
+            interface("wan", LINKTYPE_RAW, NO_LIMIT),
             [
                 1, 0, 0, 0, 40, 0, 0, 0, // type, length
                 101, 0, 0, 0, 0, 0, 0, 0, // link type, no limit
@@ -133,7 +146,13 @@ mod tests {
                 40, 0, 0, 0,
             ]
         );
-        let packet = packet(0, 0x1_0000_0002, Direction::Outbound, &[0x45, 1, 2, 3, 4]);
+        let packet = packet(
+            0,
+            0x1_0000_0002,
+            Direction::Outbound,
+            &[0x45, 1, 2, 3, 4],
+            5,
+        );
         assert_eq!(packet.len() % 4, 0);
         assert_eq!(
             packet[8..],
@@ -164,9 +183,9 @@ mod tests {
     fn lengths_frame_every_block() {
         for block in [
             section_header("a link of a lab"),
-            interface(&"x".repeat(100_000)),
+            interface(&"x".repeat(100_000), LINKTYPE_RAW, 96),
             interface_statistics(0, 0x1_0000_0002, 3),
-            packet(7, 1, Direction::Inbound, &[0; 1501]),
+            packet(7, 1, Direction::Inbound, &[0; 1501], 9000),
         ] {
             let length = block.len() as u32;
             assert_eq!(block[4..8], length.to_le_bytes());

@@ -91,7 +91,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 loaded.measurement,
                 format_args!("one_way.{}_s.p95", back.name()),
                 waits_s,
-                "what probes waited in the other direction than the load's, above the idle median",
+                "wait of probes in the direction without load, above the idle median",
                 WARNING_S,
             ),
             fact(

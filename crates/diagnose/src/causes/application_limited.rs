@@ -9,6 +9,7 @@ use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
+use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Carried, fact};
 use crate::signs::{percent, queue_stands};
@@ -41,7 +42,10 @@ pub(crate) const CAUSE: Entry = Entry {
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let loads = directions.filter_map(|direction| case.carried_alone(direction));
-        loads.filter_map(|carried| limited(case, carried)).collect()
+        loads
+            .filter_map(|carried| limited(case, carried))
+            .chain(captured::application(case))
+            .collect()
     },
     ..Entry::PLAIN
 };

@@ -4,6 +4,7 @@ use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
+use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::long_queue;
 use crate::weighing::prediction::{Observable, Prediction, strength};
@@ -23,6 +24,10 @@ pub(crate) const CAUSE: Entry = Entry {
         Prediction::unlikely(Observable::IdleSpread, strength::WEAK).if_present(),
     ],
     yields_to: &[Cause::CrossTraffic],
-    examine: |case| long_queue::examine(case, Direction::Down),
+    examine: |case| {
+        let mut found = long_queue::examine(case, Direction::Down);
+        found.extend(captured::queue(case, Direction::Down));
+        found
+    },
     explains: |finding, sign| long_queue::explains(finding, sign, Direction::Down),
 };

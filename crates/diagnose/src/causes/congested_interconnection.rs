@@ -13,6 +13,7 @@ use super::cross_traffic;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::{ENOUGH_OF_PLACE, Route, STANDS_S, fact};
+use crate::long_queue::WARNING_S;
 use crate::signs::{Kind, Sign};
 
 /// Both round trips were watched at the same time; a router may answer for a line that it does not pass packets on by.
@@ -41,18 +42,23 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
-    let others = (cross_traffic::CAUSE.examine)(case).into_iter().next()?;
+    let others = (cross_traffic::CAUSE.examine)(case).into_iter().next();
     let idle = case.idle()?;
+    let empty_s = case.empty_s()?;
     let far = idle
         .result
         .rtt_s
-        .filter(|rtt| rtt.p50 - rtt.min >= STANDS_S)?;
+        .filter(|rtt| rtt.p50 - empty_s >= STANDS_S)?;
     let (measurement, index, hop) = case.provider_hop()?;
     let before_s = waited_s(hop);
     if hop.idle_rtt_s.count < ENOUGH_OF_PLACE || before_s >= STANDS_S {
         return None;
     }
-    let waits_s = far.p50 - far.min;
+    let waits_s = far.p50 - empty_s;
+    // A queue that never empties while the idle path is looked at shows by what was faster later.
+    if others.is_none() && !(waits_s >= WARNING_S && idle.is_smooth()) {
+        return None;
+    }
     let begins = case.routes().find_map(first_that_waits);
     let where_ = begins.map_or_else(String::new, |at| format!(", at {at} or before it"));
     let mut evidence = vec![
@@ -60,12 +66,12 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
             idle.measurement,
             "rtt_s.p50",
             far.p50,
-            "half of the idle round trips to the far end, against the fastest and what radio and cable hold packets up for",
-            far.min + STANDS_S,
+            "median of idle round trips to the far end, against the fastest and the delay that radio and cable add",
+            empty_s + STANDS_S,
         ),
         free(measurement, index, hop),
     ];
-    evidence.extend(others.evidence);
+    evidence.extend(others.into_iter().flat_map(|others| others.evidence));
     Some(Finding {
         cause: Cause::CongestedInterconnection,
         place: Place::Path,

@@ -75,7 +75,7 @@ fn streamed(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             stream.measurement,
             "receiver.corrupted",
             corrupted as f64 / sent as f64,
-            "datagrams that arrived damaged, of those lost at least half",
+            "share of datagrams that arrived damaged; of those lost at least half",
             OF_LOSSES_RATIO * stream.lost_ratio(),
         )],
     ))
@@ -95,7 +95,7 @@ fn of_probes(case: &Case<'_>) -> Option<Finding> {
                 idle.measurement,
                 "corrupted",
                 corrupted as f64 / sent as f64,
-                "share of the answers that arrived damaged, of those lost at least half",
+                "share of the answers that arrived damaged; of those lost at least half",
                 OF_LOSSES_RATIO * lost as f64 / sent as f64,
             )],
         )

@@ -10,7 +10,6 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
-use crate::signs::percent;
 
 /// As a share of the time: a stop in every twentieth of it is in the 95th percentile of what is timed.
 const WARNING_RATIO: f64 = 0.05;
@@ -61,10 +60,7 @@ fn finding(ratio: f64, stopped_s: f64, counted: Counted<'_>) -> Finding {
             measurement: counted.measurement.id.clone(),
             field: "result.grown.control_group.throttled_us".to_owned(),
             value: ratio.into(),
-            rule: format!(
-                "time that threads of this control group, and of those around it, were stopped ({} of the phase; each processor counts by itself)",
-                percent(ratio)
-            ),
+            rule: "share of the phase in which threads of this control group, or of those around it, were stopped; each processor counts by itself".to_owned(),
             threshold: LEAST_RATIO.into(),
         }],
         fixes: vec![Fix::advice(

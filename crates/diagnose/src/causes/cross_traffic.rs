@@ -122,7 +122,7 @@ fn counted_by_gateway(case: &Case<'_>, direction: Direction) -> Option<(String, 
             gateway.measurement,
             &format!("{}_bytes", direction.name()),
             least * shared.line,
-            "bytes that the gateway's line carried beside our load and this host's interface did not count, less headers and one step of the counter, against a fifth of all",
+            "bytes that the gateway's line carried for other hosts, against a fifth of all; this host's interface did not count them, and headers and one step of the counter are left out",
             OTHERS_RATIO * shared.line,
         );
         (summary, evidence)
@@ -157,7 +157,7 @@ fn below_our_share(
         stream.measurement,
         "standing_s",
         waits_s,
-        "least wait of datagrams at 80 % of our rate, against what radio and cable hold packets up for, and what idle probes waited where that was no queue",
+        "least wait of datagrams at 80 % of our rate, against the delay that radio and cable add; and that of idle probes where it was no queue",
         STANDS_S,
     );
     Some((waits_s, evidence))

@@ -106,7 +106,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
                 varying.idle.measurement,
                 "rtt_s.p50",
                 varying.rtt_s.p50,
-                "the usual round trip of the idle path, against the fastest",
+                "usual round trip of the idle path, against the fastest",
                 varying.rtt_s.min,
             ),
         ],

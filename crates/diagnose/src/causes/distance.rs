@@ -36,7 +36,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
         (
             Cause::RouteDetour,
-            "there the places of the hops lie far from the direct way",
+            "there the places of the hops lie far from the direct path",
         ),
     ],
     yields_to: &[Cause::Satellite, Cause::RouteDetour],
@@ -55,7 +55,7 @@ fn far(case: &Case<'_>, idle: Idle<'_>) -> Option<Finding> {
     let rtt = idle.result.rtt_s?;
     let is_far = rtt.count >= ENOUGH_ROUND_TRIPS
         && rtt.min >= FAR_S
-        && rtt.p50 <= (1.0 + STEADY_RATIO) * rtt.min;
+        && rtt.p50 <= (1.0 + STEADY_RATIO) * case.empty_s()?;
     let at_most_km = rtt.min / (2.0 * FIBRE_S_PER_M) / 1000.0;
     let distances = case
         .routes()
@@ -83,7 +83,7 @@ fn far(case: &Case<'_>, idle: Idle<'_>) -> Option<Finding> {
             idle.measurement,
             "rtt_s.min",
             rtt.min,
-            "the fastest round trip of the idle path, against that to another continent",
+            "fastest round trip of the idle path, against one to another continent",
             FAR_S,
         )],
         fixes: vec![Fix::advice(

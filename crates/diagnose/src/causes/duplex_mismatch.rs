@@ -6,22 +6,29 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
-use plumb_model::loss::at_least_ratio;
+use plumb_model::loss::{at_least_ratio, at_most_ratio};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family};
-use crate::evidence::{Streamed, fact};
-use crate::signs::{Kind, Sign, percent, queue_stands};
+use crate::evidence::{Carried, STANDS_S, Streamed, fact};
+use crate::signs::{COSTLY_RATIO, Kind, Sign, doing, percent, queue_stands};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// Segments retransmitted, as a share: a link that loses both of what meets loses many.
 const AGAIN_RATIO: f64 = 0.05;
 
+/// Probes lost beside the load of the direction that loses fewer, as a share: which end of the link is half duplex decides.
+const LESS_RATIO: f64 = COSTLY_RATIO;
+
 /// Datagrams by themselves carry so many times what TCP does.
 const TIMES: f64 = 3.0;
+
+/// Those above the line's rate are cut to it where no queue holds them, and still carry so many times what TCP does: a policer
+/// and a short queue leave TCP more than half.
+const CUT_TIMES: f64 = 2.0;
 
 /// And lose less than this share of what TCP loses.
 const LOST_RATIO: f64 = 0.25;
@@ -39,7 +46,7 @@ pub(crate) const CAUSE: Entry = Entry {
     resembles: &[
         (
             Cause::PathLoss,
-            "loss at random takes datagrams that go one way as well",
+            "loss at random takes datagrams of one direction as well",
         ),
         (
             Cause::LinkDuplexHalf,
@@ -62,7 +69,12 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
     let found = found.filter_map(|direction| collapsed(case, direction));
     let worst = found.max_by(|a, b| a.0.total_cmp(&b.0));
     let worst = worst.map(|(_, finding)| finding);
-    let met = || meeting(case).or_else(|| meeting_under_load(case));
+    let met = || {
+        let mut beside = [Direction::Up, Direction::Down].into_iter();
+        meeting(case)
+            .or_else(|| meeting_under_load(case))
+            .or_else(|| beside.find_map(|direction| meeting_beside(case, direction)))
+    };
     worst.or_else(met).into_iter().collect()
 }
 
@@ -97,35 +109,48 @@ fn meeting(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Where TCP carries enough not to collapse, probes still meet its segments or their acknowledgements, whichever direction is
-/// loaded; datagrams in one direction meet nothing. Above the rate they are not cut short, as by a policer or a short queue.
+/// loaded; datagrams in one direction meet nothing. Above TCP's rate they are not cut to it, as by a policer or a short queue.
 fn meeting_under_load(case: &Case<'_>) -> Option<Finding> {
     let directions = [Direction::Up, Direction::Down];
-    let mut least = f64::INFINITY;
+    let (mut least, mut most_at_least) = (f64::INFINITY, 0.0f64);
     let mut least_seen = None;
     for direction in directions {
         let loaded = case
             .loaded(direction)
             .filter(|loaded| loaded.shows_queue())?;
         let (sent, lost) = loaded.probes();
-        if at_least_ratio(sent, lost) < AGAIN_RATIO || queue_stands(case.full_load(direction)?) {
+        let at_least = at_least_ratio(sent, lost);
+        if at_least < LESS_RATIO || queue_stands(case.full_load(direction)?) {
             return None;
         }
+        most_at_least = most_at_least.max(at_least);
         let ratio = lost as f64 / sent.max(1) as f64;
         if ratio < least {
             (least, least_seen) = (ratio, Some(loaded));
         }
     }
-    let loaded = least_seen?;
+    let loaded = least_seen.filter(|_| most_at_least >= AGAIN_RATIO)?;
     let streams = |kind| {
         directions
             .into_iter()
             .flat_map(move |d| case.streamed(kind, d))
     };
-    let paced = streams(Experiment::Paced).map(Streamed::lost_ratio);
-    let alone_ratio = paced.reduce(f64::max)?;
-    let mut above = streams(Experiment::Overload);
+    let carried = streams(Experiment::Overload).filter(|stream| stream.is_carried());
+    let alone = streams(Experiment::Paced).chain(carried);
+    let alone_ratio = alone.map(Streamed::lost_ratio).reduce(f64::max)?;
+    let passes = |direction: Direction| {
+        let tcp_bps = case
+            .full_load(direction)
+            .map_or(f64::INFINITY, Carried::bps);
+        let mut above = case.streamed(Experiment::Overload, direction);
+        above.all(|stream| {
+            let delivered_bps = stream.delivered_bps().unwrap_or(0.0);
+            let exceeds = delivered_bps >= CUT_TIMES * tcp_bps;
+            stream.is_carried() || stream.is_queued() || exceeds
+        })
+    };
     let any_above = streams(Experiment::Overload).next().is_some();
-    let passes = any_above && above.all(|stream| stream.is_carried() || stream.is_queued());
+    let passes = any_above && directions.into_iter().all(passes);
     (passes && alone_ratio <= LOST_RATIO * least).then(|| {
         finding(
             format!(
@@ -137,8 +162,56 @@ fn meeting_under_load(case: &Case<'_>) -> Option<Finding> {
                 loaded.measurement,
                 "loss_ratio",
                 least,
-                "share of probes lost beside a load of either direction, against four times that of datagrams in one direction, and 5 %",
-                (alone_ratio / LOST_RATIO).max(AGAIN_RATIO),
+                "share of probes lost beside the load of the direction that loses fewer, against four times that of datagrams in one direction, and 1 %",
+                (alone_ratio / LOST_RATIO).max(LESS_RATIO),
+            )],
+        )
+    })
+}
+
+/// Beside one load, probes are lost several times as often as its segments, though each direction by itself loses neither full nor
+/// small packets: the end that takes a meeting for a collision drops what it sends, which may be acknowledgements alone, and TCP
+/// hardly notices.
+fn meeting_beside(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+    let loaded = case.loaded(direction).filter(|l| l.shows_queue())?;
+    let (sent, lost) = loaded.probes();
+    let least = at_least_ratio(sent, lost);
+    let carried = case.full_load(direction)?;
+    let segments = carried.segments()?;
+    let little = |ratio: f64| ratio <= LOST_RATIO * least;
+    let back = match direction {
+        Direction::Up => Direction::Down,
+        _ => Direction::Up,
+    };
+    // As many as the acknowledgements of every second segment, or more: a box that takes no more packets would lose them too.
+    let acknowledgements_pps = 0.5 / carried.packet_s();
+    let mut small = case.streamed(Experiment::SmallPackets, back);
+    let small = small.find(|small| small.packets_per_s().0 >= acknowledgements_pps)?;
+    let mut own = case.streamed(Experiment::Overload, direction);
+    let own_passes = own.any(|own| little(own.lost_ratio()) || own.is_queued());
+    let idle_passes = case.idle().is_some_and(|idle| little(idle.loss_at_least()));
+    let waited = loaded.waited_s(back);
+    let is_met = least >= AGAIN_RATIO
+        && little(segments.ratio())
+        && little(small.lost_ratio())
+        && own_passes
+        && idle_passes
+        && waited.is_none_or(|waited| waited.p95 < STANDS_S);
+    is_met.then(|| {
+        finding(
+            format!(
+                "Packets are lost where they meet: beside {} {} of the probes get no answer, and {} of TCP's segments are retransmitted; small packets that go the other direction alone lose {}. {PROBABLY}",
+                doing(direction),
+                percent(lost as f64 / sent.max(1) as f64),
+                percent(segments.ratio()),
+                percent(small.lost_ratio()),
+            ),
+            vec![fact(
+                loaded.measurement,
+                "loss_ratio",
+                least,
+                "share of probes lost beside the load, against four times what TCP and datagrams of each direction alone lose, and 5 %",
+                (segments.ratio().max(small.lost_ratio()) / LOST_RATIO).max(AGAIN_RATIO),
             )],
         )
     })
@@ -157,8 +230,12 @@ fn collapsed(case: &Case<'_>, direction: Direction) -> Option<(f64, Finding)> {
     let alone = alone.filter(passes).last()?;
     let delivered_bps = alone.delivered_bps()?;
     let times = delivered_bps / carried.bps();
+    // Probes go both ways, and meet what TCP sends.
+    let probes = case.loaded(direction).map(|loaded| loaded.probes());
+    let meet = probes.is_none_or(|(sent, lost)| at_most_ratio(sent, lost) >= LESS_RATIO);
     // A queue of a few packets lets datagrams pass up to the line's rate, and cuts what is above.
-    let collapsed = case.overload_is_settled(direction)
+    let collapsed = meet
+        && case.overload_is_settled(direction)
         && again >= AGAIN_RATIO
         && times >= TIMES
         && below.lost_ratio() <= LOST_RATIO * again

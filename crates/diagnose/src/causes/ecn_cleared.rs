@@ -8,7 +8,7 @@ use plumb_model::results::path::{AlteredField, EcnField};
 
 use crate::Case;
 use crate::entry::{Entry, Family};
-use crate::evidence::{altered, fact};
+use crate::evidence::{Streamed, altered, fact};
 
 /// Another port may be treated otherwise.
 const CONFIDENCE: f64 = 0.95;
@@ -32,7 +32,12 @@ pub(crate) const CAUSE: Entry = Entry {
 
 /// Datagrams of an experiment that were sent with ECT(0) and arrive without.
 fn of_datagrams(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let stream = case.streamed(Experiment::Paced, direction).next()?;
+    let kinds = [Experiment::Paced, Experiment::SmallPackets].into_iter();
+    let mut streams = kinds.flat_map(|kind| case.streamed(kind, direction));
+    streams.find_map(|stream| cleared(stream, direction))
+}
+
+fn cleared(stream: Streamed<'_>, direction: Direction) -> Option<Finding> {
     let flows = &stream.measurement.context.load.as_ref()?.flows;
     let asked = flows.iter().any(|flow| flow.ecn == Some(EcnField::Ect0));
     let arrived = stream.ecn();

@@ -65,7 +65,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
             port.measurement,
             "connect_s.min",
             least_s,
-            "the fastest of several connections, against a round trip and the first timeout of a SYN, where net.ipv4.tcp_ecn asks for ECN",
+            "fastest of several connections, against a round trip and the first timeout of a SYN; net.ipv4.tcp_ecn asks for ECN",
             TIMEOUT_S + path_s,
         )],
         fixes: vec![

@@ -69,7 +69,7 @@ fn lost(icmp: Idle<'_>, udp: Idle<'_>) -> Option<Finding> {
                 icmp.measurement,
                 "loss_ratio",
                 least,
-                "share of echoes lost at least (97.5 %), against twice what probes over UDP may lose at the most",
+                "share of echo requests lost at least, against twice what UDP probes may have lost; both with 97.5 %",
                 TIMES * most_of_udp,
             ),
         )
@@ -91,7 +91,7 @@ fn later(icmp: Idle<'_>, udp: Idle<'_>) -> Option<Finding> {
                 icmp.measurement,
                 "rtt_s.p50",
                 echoes.p50,
-                "median of the echoes, against that of probes over UDP and half of it more",
+                "median of the echoes, against one and a half times that of UDP probes",
                 threshold_s,
             ),
         )

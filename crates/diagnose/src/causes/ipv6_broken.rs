@@ -46,7 +46,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
             v6.measurement,
             "connected",
             0.0,
-            "connections by the far end's address of IPv6, against those by its address of IPv4",
+            "connections over IPv6, against those over IPv4",
             v4.result.connected as f64,
         )],
         fixes: vec![

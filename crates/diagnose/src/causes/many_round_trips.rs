@@ -7,6 +7,7 @@ use plumb_model::need::Need;
 use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
+use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 use crate::signs::percent;
@@ -28,7 +29,10 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::BufferbloatDown,
         "a queue makes each round trip longer while something fills it; here each is as long as the path",
     )],
-    examine: |case| case.measurements.iter().filter_map(page).take(1).collect(),
+    examine: |case| {
+        let pages = case.measurements.iter().filter_map(page).take(1);
+        pages.chain(captured::turns(case)).collect()
+    },
     ..Entry::PLAIN
 };
 

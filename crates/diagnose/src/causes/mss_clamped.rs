@@ -25,7 +25,7 @@ fn clamped(sizes: Sizes<'_>) -> Option<Finding> {
     ) {
         (Some(bytes), Some(after)) => {
             let place = match after {
-                0 => "before the first hop that tells".to_owned(),
+                0 => "before the first hop that reports it".to_owned(),
                 hop => format!("behind hop {hop}"),
             };
             let summary = format!(

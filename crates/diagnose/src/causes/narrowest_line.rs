@@ -80,7 +80,7 @@ fn narrowest_line(lines: Lines<'_>) -> Option<Finding> {
             lines.measurement,
             format_args!("hops.{at}.rate.at_most_bps"),
             most,
-            "the most that this line carries, against the least that any other does",
+            "most that this line carries, against the least that any other does",
             others,
         ),
     ))
@@ -145,7 +145,7 @@ fn as_the_gateway_reports(case: &Case<'_>, direction: Direction) -> Option<Findi
                 gateway.measurement,
                 field,
                 line_bps,
-                "what the gateway reports its line to carry, against what the load carried, of which headers are a fifth at most",
+                "rate of its line as the gateway reports it, against what the load carried; headers are a fifth at most",
                 carried.bps(),
             ),
         )

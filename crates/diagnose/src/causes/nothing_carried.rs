@@ -119,9 +119,9 @@ fn stopped(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         ),
         evidence: vec![fact_of_series(
             measurement,
-            "bps",
+            "bps.t_s",
             silent_s,
-            "seconds without any payload before the far end was lost",
+            "time without any payload before the far end was lost",
             SILENCE_S,
         )],
         fixes: vec![fix(small_pass)],

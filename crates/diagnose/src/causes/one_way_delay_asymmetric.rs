@@ -55,7 +55,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
                 confidence: 0.9,
                 matters_for: Vec::new(),
                 summary: format!(
-                    "The way {longer} takes {} longer than the other ({} there, {} back): half of the round trip is wrong for both.",
+                    "The direction {longer} takes {} longer than the other ({} there, {} back): half of the round trip is wrong for both.",
                     human_seconds(difference_s),
                     human_seconds(up_s),
                     human_seconds(down_s),
@@ -64,7 +64,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
                     measurement,
                     field,
                     up_s.max(down_s),
-                    "median of this way, against that of the other and what the clocks may be off by",
+                    "median of this direction, against that of the other and what the clocks may be off by",
                     up_s.min(down_s) + certain_s,
                 )],
                 fixes: Vec::new(),

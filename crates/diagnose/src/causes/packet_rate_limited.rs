@@ -105,9 +105,9 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             ),
             fact(
                 small.measurement,
-                "bps",
+                "receiver.received",
                 small_pps,
-                "small datagrams that arrived in a second, against those of full size above the rate: a limit of packets where they agree within 15 %",
+                "small datagrams a second that arrived, against full-size ones a second: a limit of packets where they agree within 15 %",
                 full_pps,
             ),
             fact(

@@ -10,6 +10,7 @@ use plumb_model::results::Direction;
 
 use super::icmp_held_back;
 use crate::Case;
+use crate::captured;
 use crate::dropped_here;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Carried, Idle, Route, STANDS_S, Streamed, fact};
@@ -101,6 +102,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
         .filter_map(on_route);
     let all = while_idle.chain(paced).chain(on_routes);
     all.filter(|finding| !dropped_here::accounts_for(case, finding))
+        .chain(captured::losses(case))
         .collect()
 }
 

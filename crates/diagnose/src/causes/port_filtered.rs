@@ -60,8 +60,8 @@ fn filtered(case: &Case<'_>, port: Port<'_>) -> Option<Finding> {
             port.measurement,
             "state",
             PortState::Filtered.name(),
-            "a host that lacks the service answers that it refuses",
-            PortState::Open.name(),
+            "state of the port; a host without the service would refuse the connection",
+            PortState::Refused.name(),
         )],
         fixes: vec![Fix::advice(
             Actor::FarHost,

@@ -49,12 +49,18 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             carried.measurement,
             "steady_bps",
             carried.bps(),
-            "steady rate, within 1.5 % of what TCP carries over such a port",
+            "steady rate, against what TCP carries over such a port; they are within 1.5 %",
             port_carries_bps(carried, speed),
         )],
         fixes: vec![Fix::advice(
             Actor::ThisHost,
-            "Where the plan is faster, look at the speed of each port on the path (`plumb host`, the router's and the switch's page): a cable of four wires and an old switch make 100 Mbit/s of 1 Gbit/s.",
+            format!(
+                "Where the plan is faster, look at the speed of each port on the path (`plumb host`, the router's and the switch's page): {}.",
+                match speed < 1e9 {
+                    true => "a cable of four wires and an old switch make 100 Mbit/s of 1 Gbit/s",
+                    false => "each of them, from the modem to this host, has to be a faster one",
+                }
+            ),
             "The transfer carries more than this.",
         )],
         kb: "throughput".to_owned(),

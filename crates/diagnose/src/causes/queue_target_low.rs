@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Entry = Entry {
     yields_to: &[
         Cause::DuplexMismatch,
         Cause::CrossTraffic,
+        Cause::Handover,
         Cause::RateVaries,
     ],
     examine: |case| drops_without_queue::examine(case, Depth::Managed),

@@ -85,7 +85,7 @@ fn finding(carried: Carried<'_>, direction: Direction, low_bps: f64, high_bps: f
             carried.measurement,
             "bps",
             low_bps,
-            "the lower of two levels of the rate, each held for two seconds at least, against the higher",
+            "lower of two levels of the rate, against the higher; each held for two seconds at least",
             high_bps,
         )],
         fixes: vec![Fix::advice(

@@ -3,6 +3,7 @@
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
+use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 use crate::window::{self, Side};
@@ -19,7 +20,11 @@ pub(crate) const CAUSE: Entry = Entry {
         Prediction::likely(Observable::ReceiverWindow, strength::WEAK),
         Prediction::unlikely(Observable::StandingQueue, strength::MODERATE).if_present(),
     ],
-    examine: |case| window::examine(case, Side::Receiver),
+    examine: |case| {
+        let mut found = window::examine(case, Side::Receiver);
+        found.extend(captured::window(case, false));
+        found
+    },
     explains: window::explains,
     ..Entry::PLAIN
 };

@@ -10,6 +10,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::capital;
 
 use crate::Case;
+use crate::captured;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::fact;
 use crate::signs::{COSTLY_RATIO, Kind, percent};
@@ -30,7 +31,10 @@ pub(crate) const CAUSE: Entry = Entry {
     )],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
-        directions.filter_map(|d| examine(case, d)).collect()
+        directions
+            .filter_map(|d| examine(case, d))
+            .chain(captured::order(case))
+            .collect()
     },
     explains: |finding, sign| is_about(finding, sign) && sign.kind == Kind::Retransmissions,
     ..Entry::PLAIN

@@ -7,6 +7,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 
 use crate::Case;
+use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Names, fact};
 
@@ -21,7 +22,10 @@ pub(crate) const CAUSE: Entry = Entry {
     needs: &[Need::Resolver],
     resembles: &[(Cause::ResolverSlow, "there the resolver answers, and late")],
     yields_to: &[Cause::CaptivePortal],
-    examine: |case| examine(case).into_iter().collect(),
+    examine: |case| {
+        let found = examine(case).into_iter();
+        found.chain(captured::names(case, true)).collect()
+    },
     ..Entry::PLAIN
 };
 

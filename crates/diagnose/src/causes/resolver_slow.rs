@@ -5,6 +5,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
+use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Names, fact};
 
@@ -25,7 +26,10 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::Distance,
         "there the far end is as far away as the resolver",
     )],
-    examine: |case| examine(case).into_iter().collect(),
+    examine: |case| {
+        let found = examine(case).into_iter();
+        found.chain(captured::names(case, false)).collect()
+    },
     ..Entry::PLAIN
 };
 

@@ -77,7 +77,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
             after.measurement,
             "rtt",
             fastest_s,
-            "the fastest probe after a silence, against 95 % of the dense probes and 50 ms more than half of them",
+            "fastest probe after a silence, against those that follow closely; 95 % of them, and 50 ms more than half of them",
             threshold_s,
         )],
         fixes: vec![Fix::advice(

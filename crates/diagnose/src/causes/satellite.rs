@@ -54,7 +54,7 @@ fn far(idle: Idle<'_>) -> Option<Finding> {
             idle.measurement,
             "rtt_s.min",
             rtt.min,
-            "the fastest round trip of the idle path, against that of light over a geostationary satellite",
+            "fastest round trip of the idle path, against light's over a geostationary satellite",
             ROUND_TRIP_S,
         )],
         fixes: vec![Fix::advice(

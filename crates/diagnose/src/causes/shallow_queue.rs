@@ -25,7 +25,11 @@ pub(crate) const CAUSE: Entry = Entry {
         Prediction::unlikely(Observable::QueueAboveRate, strength::STRONG),
         Prediction::unlikely(Observable::IdleLoss, strength::MODERATE).if_present(),
     ],
-    yields_to: &[Cause::PacketRateLimited, Cause::PerFlowLimit],
+    yields_to: &[
+        Cause::Handover,
+        Cause::PacketRateLimited,
+        Cause::PerFlowLimit,
+    ],
     examine: |case| drops_without_queue::examine(case, Depth::Short),
     explains: drops_without_queue::explains,
 };

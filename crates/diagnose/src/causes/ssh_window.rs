@@ -80,7 +80,7 @@ fn found(case: &Case<'_>) -> Option<Finding> {
             idle.measurement,
             "rtt_s.p50",
             rtt_s,
-            "median of idle round trips, against the one in which 2 MiB are what is wanted of the path",
+            "median of idle round trips, against the longest at which a window of 2 MiB is enough",
             WINDOW_BYTES * 8.0 / wanted_bps,
         )],
         fixes: vec![Fix::advice(

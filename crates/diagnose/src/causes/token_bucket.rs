@@ -93,7 +93,7 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 carried.measurement,
                 "bps",
                 levels.high_bps,
-                "the rate at the beginning, held for two seconds at least, against that at which it went on to the end",
+                "rate at the beginning, against that at which it went on to the end; held for two seconds at least",
                 levels.low_bps,
             ),
             fact(
@@ -144,7 +144,7 @@ fn token_bucket(lines: Lines<'_>) -> Option<Finding> {
             lines.measurement,
             "train.burst.first_bps",
             burst.first_bps,
-            "how fast trains arrived at first, against how fast they went on",
+            "rate at which trains began to arrive, against that at which they went on",
             burst.later_bps,
         ),
     ))

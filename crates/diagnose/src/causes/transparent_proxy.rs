@@ -72,7 +72,7 @@ fn by_time(case: &Case<'_>) -> Option<Finding> {
         port.measurement,
         "connect_s.min",
         nearest_s,
-        "the fastest handshake, against 60 % of the fastest probe that is no TCP",
+        "fastest TCP handshake, against 60 % of the fastest round trip by other protocols",
         NEARER_RATIO * path.min,
     );
     Some(finding(BY_TIME_CONFIDENCE, summary, evidence))
@@ -117,7 +117,7 @@ fn finding(confidence: f64, summary: String, evidence: Evidence) -> Finding {
         evidence: vec![evidence],
         fixes: vec![Fix::advice(
             Actor::Provider,
-            "Judge rates of TCP here as those to that machine. Where it is in the way, use a port that it leaves alone, TLS or a tunnel, or have this far end exempted.",
+            "Judge rates of TCP here as those to that machine. Where it hinders, use a port that it leaves alone, TLS or a tunnel, or have this far end exempted.",
             "A handshake takes the round trip of the path.",
         )],
         kb: "port".to_owned(),

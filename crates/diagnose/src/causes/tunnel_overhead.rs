@@ -88,7 +88,7 @@ fn smaller(sizes: Sizes<'_>) -> Option<Finding> {
             sizes.measurement,
             "path_mtu_bytes",
             path_bytes,
-            "the largest packet that gets to the far end, against that of Ethernet",
+            "largest packet that gets to the far end, against Ethernet's",
             ETHERNET_BYTES,
         )],
         fixes: Vec::new(),

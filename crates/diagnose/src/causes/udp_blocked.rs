@@ -63,8 +63,8 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
             udp.measurement,
             "received",
             0.0,
-            "answers to probes over UDP to a responder that says over TCP that it echoes them",
-            1.0,
+            "answers to UDP probes, against the requests; the responder reports over TCP that it echoes them",
+            udp.sent() as f64,
         )],
         fixes: vec![Fix::advice(
             Actor::FarHost,

@@ -124,7 +124,7 @@ fn finding(
                 carried.measurement,
                 "bps",
                 carried.bps(),
-                "what was carried, against the least of the radio's rate that a load gets which only the radio holds back",
+                "rate of the load, against the least part of the radio's rate that a load gets which only the radio limits",
                 CARRIED_RATIO.start() * bps,
             ),
             Evidence {

@@ -93,7 +93,7 @@ fn delayed(case: &Case<'_>) -> Option<Finding> {
                 scanned.measurement,
                 format_args!("grown.{counter}"),
                 scanned.grown(&counter) as f64,
-                "ms by which the time of the radio's latest scan moved meanwhile",
+                "time by which the radio's latest scan moved meanwhile",
                 ANOTHER_MS as f64,
             ),
         ],

@@ -6,6 +6,7 @@ use plumb_model::finding::{Cause, Finding, Severity};
 use plumb_model::need::Need;
 use plumb_model::units::{human_seconds, si};
 
+use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::evidence::Carried;
 use crate::options::TcpOption;
@@ -22,7 +23,11 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::ReceiveBufferSmall,
         "there windows above 64 KiB can be announced, and the receiver announces less",
     )],
-    examine: |case| OPTION.stripped(case),
+    examine: |case| {
+        let mut found = OPTION.stripped(case);
+        found.extend(captured::window(case, true));
+        found
+    },
     explains: |_: &Finding, sign: &Sign| sign.kind == Kind::Window,
     ..Entry::PLAIN
 };

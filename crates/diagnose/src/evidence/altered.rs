@@ -41,7 +41,7 @@ fn quoted(route: Route<'_>, field: AlteredField, cause: Cause, what: &str) -> Ve
         .map(|(index, change)| {
             let behind = match change.intact_at_ttl {
                 Some(ttl) => format!("behind {}", route.at(ttl)),
-                None => "before the first hop that tells".to_owned(),
+                None => "before the first hop that reports it".to_owned(),
             };
             let summary = format!(
                 "The {what} of packets to {} is changed from {} to {}, {behind}.",

@@ -50,7 +50,7 @@ impl<'a> Carried<'a> {
     }
 
     /// The smallest round trip, in seconds; 0 where it is not known.
-    fn rtt_s(self) -> f64 {
+    pub(crate) fn rtt_s(self) -> f64 {
         self.result.tcp.min_rtt_s.unwrap_or(0.0)
     }
 
@@ -65,7 +65,10 @@ impl<'a> Carried<'a> {
     }
 
     fn points(self, name: &str) -> impl Iterator<Item = (f64, f64)> + use<'a> {
-        let from_s = self.ramp_end_s();
+        self.points_from(name, self.ramp_end_s())
+    }
+
+    fn points_from(self, name: &str, from_s: f64) -> impl Iterator<Item = (f64, f64)> + use<'a> {
         let series = self.measurement.series.get(name);
         series
             .into_iter()
@@ -229,7 +232,7 @@ impl<'a> Carried<'a> {
 
     fn each_second_from(self, from_s: f64) -> Vec<f64> {
         let mut sums: BTreeMap<u64, (f64, u32)> = BTreeMap::new();
-        for (t, bps) in self.points("bps") {
+        for (t, bps) in self.points_from("bps", from_s) {
             let (sum, count) = sums.entry((t - from_s) as u64).or_default();
             *sum += bps;
             *count += 1;

@@ -25,7 +25,18 @@ pub(crate) struct Levels {
 impl Carried<'_> {
     /// The two levels that its rate has had, where it had two.
     pub(crate) fn levels(self) -> Option<Levels> {
-        levels(&self.each_second_after_ramp_bps())
+        let later = levels(&self.each_second_bps());
+        // What is fast at the beginning may be over before a slow start must have ended.
+        let early = levels(&self.each_second_after_ramp_bps());
+        let falls_once_after = early.and_then(|levels| levels.falls_once_after);
+        match (later, falls_once_after) {
+            (Some(levels), Some(_)) if levels.falls_once_after.is_some() => Some(Levels {
+                falls_once_after,
+                ..levels
+            }),
+            (_, Some(_)) => early,
+            (later, None) => later,
+        }
     }
 }
 

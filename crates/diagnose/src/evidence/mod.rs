@@ -2,6 +2,7 @@
 //! Facts, without a judgement.
 
 mod altered;
+mod captured;
 mod carried;
 mod counted;
 mod fact;
@@ -22,6 +23,7 @@ mod streamed;
 mod waits;
 
 pub(crate) use altered::{altered, ect1_alone, shows_marks};
+pub(crate) use captured::Captured;
 pub(crate) use carried::{Carried, SILENCE_S, USUAL_SEGMENT_BYTES};
 pub(crate) use counted::Counted;
 pub(crate) use fact::{fact, fact_of_series};

@@ -262,6 +262,11 @@ impl Streamed<'_> {
         self.lost_ratio() >= CUT_RATIO
     }
 
+    /// Whether it was, and no packet waited: what is above a rate is dropped at once.
+    pub(crate) fn is_cut_at_once(self) -> bool {
+        self.is_cut() && self.has_own_delays() && !self.is_queued()
+    }
+
     /// Whether it all arrived and no queue grew, so that the line had room for it.
     fn is_whole(self) -> bool {
         self.is_carried() && self.lost_ratio() < LOSS_WARNING
@@ -398,6 +403,14 @@ impl<'a> Case<'a> {
         };
         let faster = faster().filter(|stream| !stream.loses_more_often_than(first));
         paced.into_iter().chain(faster).collect()
+    }
+
+    /// Datagrams above the line's rate: of several those that were cut without a queue, for faster ones may fill the queue of another
+    /// line besides, and else the fastest.
+    pub(crate) fn above_rate(&self, direction: Direction) -> Option<Streamed<'a>> {
+        let mut streams = self.streamed(Experiment::Overload, direction);
+        let at_once = streams.find(|stream| stream.is_cut_at_once());
+        at_once.or_else(|| self.streamed(Experiment::Overload, direction).last())
     }
 
     /// How many datagrams were sent while the line had room, and how many of them the path lost.

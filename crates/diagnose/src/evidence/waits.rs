@@ -3,6 +3,7 @@
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Direction, OneWayQueueing};
+use plumb_model::run::Measurement;
 
 use super::held::not_held;
 use super::{Idle, Loaded, Streamed};
@@ -50,7 +51,17 @@ fn of(waits: &OneWayQueueing, direction: Direction) -> Option<Distribution> {
     }
 }
 
+/// The round trip of a path on which nothing waits, as far as these probes and all before them show; what waited in each direction is
+/// above it.
+fn empty_s(rtt_s: Distribution, waits: Option<&OneWayQueueing>) -> f64 {
+    rtt_s.min - waits.map_or(0.0, |waits| waits.up_s.min + waits.down_s.min)
+}
+
 impl Idle<'_> {
+    fn empty_s(self) -> Option<f64> {
+        Some(empty_s(self.result.rtt_s?, self.result.one_way.as_deref()))
+    }
+
     /// What probes waited in a direction, above the fastest; `None` where the clocks could not be compared.
     pub(crate) fn waited_s(self, direction: Direction) -> Option<Distribution> {
         of(self.result.one_way.as_deref()?, direction)
@@ -107,6 +118,20 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// The fastest round trip to the far end that is known of, before the loads, beside them and after them, in seconds.
+    pub(crate) fn empty_s(&self) -> Option<f64> {
+        let idle = self.idle()?;
+        let (protocol, address) = (idle.result.protocol, &idle.result.address);
+        let unloaded = self.probes_by(protocol);
+        let unloaded = unloaded.filter(|probes| probes.result.address == *address);
+        let unloaded = unloaded.filter_map(Idle::empty_s);
+        let loaded = self.every_loaded();
+        let same_run = |other: &Measurement| other.context.run == idle.measurement.context.run;
+        let loaded = loaded
+            .filter(|loaded| loaded.result.protocol == protocol && same_run(loaded.measurement));
+        unloaded.chain(loaded.map(Loaded::empty_s)).reduce(f64::min)
+    }
+
     /// What the fastest datagram waited of a stream that left the line room, where that is a queue which others keep filled:
     /// longer than nearly all probes of the idle path waited, unless these waited in that queue as well.
     pub(crate) fn others_wait_s(&self, stream: Streamed<'_>, direction: Direction) -> Option<f64> {
@@ -142,10 +167,17 @@ impl Loaded<'_> {
         of(self.result.one_way.as_deref()?, direction)
     }
 
-    /// By how much the 95th percentile of that is above the median of the idle path.
+    fn empty_s(self) -> f64 {
+        empty_s(self.result.rtt_s, self.result.one_way.as_deref())
+    }
+
+    /// By how much the 95th percentile of that is at least above the median of the idle path. Where a faster round trip came after
+    /// the idle path was looked at, its probes waited too, in whichever direction.
     pub(crate) fn increase_s(self, direction: Direction, idle: Option<Idle<'_>>) -> Option<f64> {
         let before = idle.and_then(|idle| idle.waited_s(direction));
         let before = before.map_or(0.0, |before| before.p50);
-        Some(self.waited_s(direction)?.p95 - before)
+        let empty_s = idle.and_then(Idle::empty_s);
+        let more_s = empty_s.map_or(0.0, |idle_s| (idle_s - self.empty_s()).max(0.0));
+        Some(self.waited_s(direction)?.p95 - before - more_s)
     }
 }

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use plumb_model::context::{Context, Phase};
+use plumb_model::finding::Clearance;
 use plumb_model::goal::Asked;
 use plumb_model::results::Outcome;
 use plumb_model::results::mtu::{MtuDirection, MtuMethod, MtuResult, TcpMtu};
@@ -106,6 +107,42 @@ fn a_healthy_line_is_asked_nothing_more() {
         made(&mut run, below, 1400, 0.0, 0.0001);
     }
     assert_eq!(next(&run), None);
+}
+
+#[test]
+fn what_a_full_queue_may_hide_is_asked_below_the_rate_and_not_cleared_before() {
+    let mut run = run(include_str!("../../fixtures/home-cable-managed.json"));
+    run.asked = Some(Asked {
+        effort: Effort::Usual,
+        ..Asked::default()
+    });
+    for measurement in &mut run.measurements {
+        if measurement.outcome.throughput().map(|t| t.direction) != Some(Direction::Up) {
+            continue;
+        }
+        // A segment in a hundred: 18 Mbit/s are 155 of them in a tenth of a second.
+        let again = measurement.series.get_mut("retransmits").unwrap();
+        let count = again.values.len();
+        again.values = (0..count).map(|i| Some(1.5 * i as f64)).collect();
+    }
+    let above = stream(Experiment::Overload, 1.4 * carried_up(&run) / 11200.0, 1400);
+    made(&mut run, above, 4000, 0.28, 0.03);
+    let below = stream_of(next(&run)).unwrap();
+    assert_eq!(
+        (below.experiment, below.direction),
+        (Experiment::Paced, Direction::Up)
+    );
+    assert!(!is_settled(&Case::of(&run), true));
+    let clearance = |run: &Run| {
+        let (_, verdict) = crate::diagnose(&Case::of(run), crate::Scope::Path);
+        verdict.clearance
+    };
+    assert_eq!(clearance(&run), Some(Clearance::NotMeasured));
+    let mut lost = run.clone();
+    made(&mut run, below, 2600, 0.0, 0.0001);
+    assert_eq!(clearance(&run), Some(Clearance::Cleared));
+    made(&mut lost, below, 2600, 0.006, 0.0001);
+    assert_eq!(clearance(&lost), Some(Clearance::Found));
 }
 
 #[test]
@@ -216,6 +253,7 @@ fn a_loss_without_a_queue_is_asked_below_the_rate_and_above_it() {
     }
     let small = stream_of(next(&run)).unwrap();
     assert_eq!(small.experiment, Experiment::SmallPackets);
+    assert!(!may_wait(&Case::of(&run), &Wanted::Stream(small)));
     let bps = |stream: Stream| stream.pps * f64::from(stream.payload_bytes);
     assert!(small.pps > below.pps && bps(small) < 0.25 * bps(below));
     made(&mut run, small, 4000, 0.0, 0.0001);
@@ -243,6 +281,38 @@ fn what_is_dropped_at_once_is_asked_below_the_rate_after_what_is_above_it() {
     made(&mut run, below, 1400, 0.0, 0.0001);
     let found = causes::found(&Case::of(&run));
     assert!(found.iter().any(|f| f.cause == Cause::Policer), "{found:?}");
+}
+
+/// A policer behind a line with a queue of its own, which datagrams of four times TCP's rate fill.
+#[test]
+fn what_exceeds_two_limits_is_asked_again_just_above_the_lower_one() {
+    let mut run = run(include_str!("../../fixtures/policer.json"));
+    for measurement in &mut run.measurements {
+        let carried = measurement.outcome.throughput();
+        let least = carried.and_then(|carried| carried.tcp.min_rtt_s);
+        if let Some(srtt) = measurement.series.get_mut("srtt_s") {
+            srtt.values.fill(least);
+        }
+    }
+    let above = stream_of(next(&run)).unwrap();
+    assert_eq!(above.experiment, Experiment::Overload);
+    made(&mut run, above, 8000, 0.6, 0.9);
+    let again = stream_of(next(&run)).unwrap();
+    assert_eq!(
+        (again.experiment, again.direction),
+        (Experiment::Overload, above.direction)
+    );
+    assert!(
+        (again.pps / above.pps - 1.3 * 0.4).abs() < 0.01,
+        "{again:?}"
+    );
+    made(&mut run, again, 4000, 0.23, 0.0001);
+    let below = stream_of(next(&run)).unwrap();
+    assert_eq!(below.experiment, Experiment::Paced);
+    made(&mut run, below, 1400, 0.0, 0.0001);
+    let found = causes::found(&Case::of(&run));
+    let causes: Vec<Cause> = found.iter().map(|finding| finding.cause).collect();
+    assert_eq!(causes, [Cause::Policer]);
 }
 
 #[test]
@@ -407,6 +477,7 @@ fn where_a_load_shows_no_limit_it_is_asked_what_the_line_carries() {
     assert!(!open(&full));
     let small = stream_of(next(&full)).unwrap();
     assert_eq!(small.experiment, Experiment::SmallPackets);
+    assert!(may_wait(&Case::of(&full), &Wanted::Stream(small)));
     // Too few were sent to say anything: it is not asked again, and stays open.
     let mut stopped = run.clone();
     made(&mut stopped, above, 10, 0.0, 0.0001);

@@ -28,7 +28,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             &[],
             "Nothing holds this clock to true time: delays of one direction, logs and captures of two machines cannot be compared.",
         )
-        .evidence(facts.evidence("clock.synchronised", 0.0, "held to true time (1) or not (0), as adjtimex says", 1.0))
+        .evidence(facts.evidence("clock.synchronised", 0.0, "kept on true time (1) or not (0), as adjtimex reports", 1.0))
         .advice("Run chrony or systemd-timesyncd.", "adjtimex says that the clock is synchronised.")
         .done(),
     };
@@ -43,7 +43,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             format!("The kernel reads time from {source}, which takes about a microsecond each time, and every packet needs it several times."),
         )
         .sure(0.8)
-        .evidence(facts.evidence("clock.source", source, "where the kernel reads time from, compared with what is read within the processor", FAST.first().copied().unwrap_or_default()))
+        .evidence(facts.evidence("clock.source", source, "clock source of the kernel, against one within the processor", FAST.first().copied().unwrap_or_default()))
         .advice(
             "See why the kernel gave up the processor's own counter (dmesg, 'tsc'), or which source the hypervisor offers.",
             "Less processor time for each packet.",

@@ -69,7 +69,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             .evidence(facts.evidence(
                 format!("interfaces[{place}].counters.{field}"),
                 part as f64,
-                "the largest of the counters of the kind",
+                "largest counter of its kind",
                 0.0,
             ))
             .advice(

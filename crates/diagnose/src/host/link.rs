@@ -214,7 +214,7 @@ fn steadiness(facts: &Facts<'_>, place: usize, interface: &Interface) -> Option<
         .evidence(facts.evidence(
             format!("interfaces[{place}].carrier_changes"),
             changes,
-            "changes of the carrier, whatever the reason",
+            "changes of the carrier, for any reason",
             MOST_CHANGES,
         ))
         .advice(

@@ -67,7 +67,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
         draft = draft.evidence(facts.evidence(
             format!("sockets.listeners[{place}].waiting"),
             listener.waiting as f64,
-            "connections that wait, compared with the most that may",
+            "connections that wait, against the most that may",
             listener.backlog as f64,
         ));
     }

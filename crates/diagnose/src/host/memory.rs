@@ -81,7 +81,7 @@ fn pruned(facts: &Facts<'_>) -> Judged {
         &[PathKind::LongPath, PathKind::BusyServer],
         format!("{dropped} received segments were thrown away for want of buffer, and had to be retransmitted: one in {:.0}.", 1.0 / share),
     )
-    .evidence(facts.counted(worst, "the largest of the counters of the kind; `plumb explain tcp-counters`", 0.0))
+    .evidence(facts.counted(worst, "largest counter of its kind; `plumb explain tcp-counters`", 0.0))
     .advice(
         "A program reads too slowly, or sets its own receive buffer too small: `plumb host` shows who has data unread.",
         "The counters stop.",

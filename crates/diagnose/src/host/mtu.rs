@@ -26,7 +26,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                 .evidence(facts.evidence(
                     format!("interfaces[{place}].mtu_bytes"),
                     interface.mtu_bytes,
-                    "largest packet, compared with the least that IPv6 needs",
+                    "largest packet, against the least that IPv6 needs",
                     IPV6_LEAST_BYTES,
                 ))
                 .interface(
@@ -150,7 +150,7 @@ fn mismatch(
     .evidence(facts.evidence(
         format!("interfaces[{place}].mtu_bytes"),
         interface.mtu_bytes,
-        "largest packet, compared with the largest in the same segment",
+        "largest packet, against the largest in the same segment",
         largest,
     ))
     .interface(

@@ -33,7 +33,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                 ))
                 .advice(
                     "Take it out of sysctl.d and set it back to the kernel's default.",
-                    "As before somebody set it.",
+                    "As it was before it was set.",
                 )
                 .done(),
             )

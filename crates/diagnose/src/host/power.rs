@@ -31,7 +31,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
         .evidence(facts.evidence(
             "cpus.frequency_hz",
             cpus.frequency_hz.unwrap_or_default(),
-            "frequency now, compared with the highest",
+            "frequency now, against the highest",
             cpus.max_frequency_hz.unwrap_or_default(),
         ))
         .advice(

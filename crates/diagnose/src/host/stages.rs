@@ -42,7 +42,7 @@ fn slowest_disk(disk: &DiskResult) -> String {
     let slowest = copies(disk).min_by(|a, b| a.1.bps.total_cmp(&b.1.bps));
     slowest.map_or_else(String::new, |(_, pass)| {
         format!(
-            "To {} is the slower way for a copy here: {}{}.",
+            "To {} is the slower direction for a copy here: {}{}.",
             pass.work.shown(),
             si(pass.bps, "bit/s"),
             against(disk.rate_bps, pass.bps)
@@ -102,7 +102,7 @@ fn disk(facts: &Facts<'_>, disk: &DiskResult) -> Vec<Judged> {
                 format!("Files in {} {verb} a transfer at {}, and {} are wanted.", disk.folder, si(pass.bps, "bit/s"), si(rate, "bit/s")),
             )
             .sure(0.8)
-            .evidence(facts.evidence(format!("passes[{place}].bps"), pass.bps, "payload by time, compared with the rate that is wanted", rate))
+            .evidence(facts.evidence(format!("passes[{place}].bps"), pass.bps, "rate of the files, against the one that is wanted", rate))
             .advice(
                 "No setting of TCP helps here: use a faster disk or several, larger reads, or transfer from memory.",
                 "Files at the rate of the network.",
@@ -142,7 +142,7 @@ fn ciphers(facts: &Facts<'_>, cipher: &CipherResult) -> Vec<Judged> {
                 )
                 // ssh has other code for the same cipher, which may be faster.
                 .sure(if one.used_by == CipherUse::Ssh { 0.6 } else { 0.85 })
-                .evidence(facts.evidence(format!("ciphers[{place}].seal_bps"), bps, "the slower of encrypting and decrypting on one core, compared with the rate that is wanted", rate))
+                .evidence(facts.evidence(format!("ciphers[{place}].seal_bps"), bps, "slower of encrypting and decrypting on one core, against the rate that is wanted", rate))
                 .advice(
                     "Prefer a faster cipher of the list (AES-GCM where the processor has instructions for it), or use several connections: each has a core of its own.",
                     "Encryption no longer ends the rate.",

@@ -196,7 +196,7 @@ fn buffer(facts: &Facts<'_>, side: Side) -> Judged {
         format!("Over 100 ms one connection can {verb} about {} with the largest {name} of {}; {} would take more.", si(can, "bit/s"), si(most as f64, "B"), si(rate, "bit/s")),
     )
     .sure(0.9)
-    .evidence(facts.evidence(format!("sysctls[{}].value", place(facts, key)), most as f64, &format!("largest {name}, compared with what {} over 100 ms takes in flight", si(rate, "bit/s")), needed))
+    .evidence(facts.evidence(format!("sysctls[{}].value", place(facts, key)), most as f64, &format!("largest {name}, against what {} over 100 ms takes in flight", si(rate, "bit/s")), needed))
     .sysctl(
         format!("Let the {name} grow to what {} over 100 ms takes; it grows only as far as a connection needs. It does nothing on a LAN.", si(rate, "bit/s")),
         key,
@@ -237,7 +237,7 @@ fn retransmits(facts: &Facts<'_>) -> Judged {
     )
     .place(Place::Uplink)
     .sure(0.6)
-    .evidence(facts.counted("TcpRetransSegs", "segments retransmitted, compared with 1 % of those sent", sent as f64 * RETRANSMIT_INFO))
+    .evidence(facts.counted("TcpRetransSegs", "segments retransmitted, against 1 % of those sent", sent as f64 * RETRANSMIT_INFO))
     .evidence(facts.counted("TcpExtTCPTimeouts", "of the losses, those that cost a timeout", 0.0))
     .advice(
         "Find the path that loses: `plumb host` lists connections with their retransmissions, `plumb check HOST` measures one path. The count is of all paths together.",

@@ -104,7 +104,7 @@ fn retries(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) 
         .evidence(facts.evidence(
             format!("interfaces[{place}].wifi.retries"),
             wifi.retries.unwrap_or_default() as f64,
-            "frames retried, compared with a fifth of those sent",
+            "frames retried, against a fifth of those sent",
             wifi.sent.unwrap_or_default() as f64 * RETRY_RATIO,
         ))
         .advice(

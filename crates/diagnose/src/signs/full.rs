@@ -2,12 +2,12 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::distribution::Distribution;
-use plumb_model::loss::at_most_ratio;
+use plumb_model::loss::{at_least_ratio, at_most_ratio};
 use plumb_model::results::Direction;
 
-use crate::Case;
 use crate::evidence::{Carried, Streamed};
 use crate::loss::LOSS_WARNING;
+use crate::{Case, lengths};
 
 /// Below this share of segments retransmitted, they hardly hold TCP back ([`LOSS_WARNING`]).
 pub(super) const NEGLIGIBLE_RATIO: f64 = LOSS_WARNING;
@@ -36,9 +36,14 @@ pub(crate) const FULL_RATIO: f64 = 0.8;
 const OF_LINE_RATIO: f64 = 0.9;
 
 /// Losses that keep the window of a stream at W segments are 1.5 / W² of them (Mathis et al., 1997), which
-/// CUBIC keeps to at such windows (RFC 9438, section 4.3). In the laboratory queues of every kind lost
+/// CUBIC keeps to at small windows (RFC 9438, section 4.3). In the laboratory queues of every kind lost
 /// 0.4 to 1.6 times as many.
 const NEEDED: f64 = 1.5;
+
+/// At large windows CUBIC loses more: its window is that many times (RTT / p)^(3/4) in the mean (RFC 9438, section 5.1,
+/// equation 7), with the round trip in seconds.
+const CUBIC_WINDOW: f64 = 1.054;
+const CUBIC: &str = "cubic";
 pub(super) const NEEDED_TIMES: f64 = 2.0;
 
 /// So many times that where datagrams show that only the full line loses: one whose delay varies ends more windows at a time.
@@ -109,11 +114,14 @@ pub(crate) fn is_line_known_full(case: &Case<'_>, carried: Carried<'_>) -> bool 
 pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
     let direction = carried.result.direction;
     if let Some(line_bps) = case.line_bps(direction) {
-        let mut above = case.streamed(Experiment::Overload, direction);
+        let above = || case.streamed(Experiment::Overload, direction);
+        if above().any(Streamed::is_cut_at_once) {
+            return false;
+        }
         // A queue for each flow makes TCP wait, and no probe.
         let waited =
             |above: Streamed<'_>| above.is_queued() || !above.has_own_delays() && waits(carried);
-        let waits = queue_stands(carried) || above.any(waited);
+        let waits = queue_stands(carried) || above().any(waited);
         return waits && carried.bps() >= OF_LINE_RATIO * line_bps;
     }
     let steady = carried
@@ -132,20 +140,42 @@ pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Opt
         return Some(true);
     }
     let again = (segments.again - carried.overshoot_segments()).max(0.0);
-    let ratio = again / segments.sent.max(1.0);
-    let times = match only_when_full(case, carried, segments.ratio()) {
+    // A load too short to clear anything loses a few by chance.
+    let ratio = match carried.measurement.duration_s < lengths::QUEUE_S {
+        true => at_least_ratio(segments.sent as u64, again as u64),
+        false => again / segments.sent.max(1.0),
+    };
+    let only_when_full = only_when_full(case, carried, segments.ratio());
+    let times = match only_when_full {
         true => NEEDED_TIMES_WHEN_FULL,
         false => NEEDED_TIMES,
     };
+    // On a slow line a managed queue holds a packet or two of each stream, and that they wait does not show.
+    let holds_few = |window: f64| {
+        window < FAST_RETRANSMIT_SEGMENTS && only_when_full && is_line_known_full(case, carried)
+    };
+    if carried.window_segments().is_some_and(holds_few) {
+        return Some(true);
+    }
     let is_needed =
-        |window: f64| window < FAST_RETRANSMIT_SEGMENTS || ratio <= times * NEEDED / window.powi(2);
+        |window: f64| window < FAST_RETRANSMIT_SEGMENTS || ratio <= times * needed(carried, window);
     Some(is_full(case, carried) && carried.window_segments().is_some_and(is_needed))
 }
 
 /// The share of segments that streams of such windows lose at most to learn that the line is full.
 pub(crate) fn needed_ratio(carried: Carried<'_>) -> Option<f64> {
     let window = carried.window_segments()?;
-    Some(NEEDED_TIMES * NEEDED / window.powi(2))
+    Some(NEEDED_TIMES * needed(carried, window))
+}
+
+/// The share of segments that a stream loses whose window is so many segments in the mean.
+fn needed(carried: Carried<'_>, window: f64) -> f64 {
+    let least = NEEDED / window.powi(2);
+    if carried.result.cc != CUBIC {
+        return least;
+    }
+    let rtt_s = carried.rtt_s() + carried.queue_s().map_or(0.0, |queue| queue.mean);
+    least.max(rtt_s * (CUBIC_WINDOW / window).powf(4.0 / 3.0))
 }
 
 /// Whether what is retransmitted is enough to keep windows as small as they are: a long path needs few losses for that.

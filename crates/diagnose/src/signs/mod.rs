@@ -48,6 +48,14 @@ const STEADY_NEEDS: u64 = 8;
 /// share one medium; below half of it the directions destroy each other's packets.
 const COLLAPSE_RATIO: f64 = 0.5;
 
+/// A direction that carries less than this share of what it does alone is crowded out by the other one's packets.
+const CROWDED_RATIO: f64 = 0.5;
+
+/// An acknowledgement for every second segment takes this share of a transfer's bits (52 to 66 bytes against two segments of
+/// 1448), and may take the other direction's line to this share without being its load.
+pub(crate) const ACKNOWLEDGED_RATIO: f64 = 0.023;
+const ACKNOWLEDGEMENTS_RATIO: f64 = 0.1;
+
 /// TCP carries at least this share of a line that it fills: 0.85 with short and managed queues, less what two seconds of datagrams
 /// vary by.
 const SHORTFALL_RATIO: f64 = 0.75;
@@ -69,7 +77,7 @@ pub(crate) enum Kind {
     /// Nothing arrives for a time.
     Stall,
     Unsteady,
-    /// Both directions at once carry far less than one.
+    /// Both directions at once carry far less than one, or one of them far less than alone.
     Collapse,
     /// Senders wait for a window.
     Window,
@@ -102,7 +110,7 @@ pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
         all.extend(window(case, direction, carried));
         all.extend(shortfall(case, direction, carried));
     }
-    all.extend(collapse(case));
+    all.extend(collapse(case).or_else(|| crowded(case)));
     all.extend(idle_losses(case));
     for direction in [Direction::Up, Direction::Down, Direction::Both] {
         all.extend(loaded_losses(case, direction));
@@ -165,7 +173,7 @@ fn stall(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
             carried.measurement,
             "bps.t_s",
             gap_s,
-            "seconds in a row in which no payload of any stream arrived",
+            "longest time without payload of any stream",
             allowed_s,
         ),
     })
@@ -262,7 +270,7 @@ pub(crate) fn shortfall(
             carried.measurement,
             "steady_bps",
             carried.bps(),
-            "what TCP carried, compared with three quarters of what datagrams above its rate show the line to carry",
+            "rate of TCP, against three quarters of what faster datagrams show the line to carry",
             SHORTFALL_RATIO * line_bps,
         ),
     })
@@ -300,6 +308,43 @@ fn collapse(case: &Case<'_>) -> Option<Sign> {
             COLLAPSE_RATIO * alone.result.bps,
         ),
     })
+}
+
+/// A direction that hardly carries anything while the other one is loaded too. Where its own acknowledgements are a good part of
+/// the other one's line, as on lines with one fast direction, they wait there, and that is known beforehand.
+fn crowded(case: &Case<'_>) -> Option<Sign> {
+    let alone = |direction| case.full_load(direction).map(Carried::bps);
+    let (up, down) = (alone(Direction::Up)?, alone(Direction::Down)?);
+    let both = case.carried(Direction::Both).filter(|c| c.shows_rate());
+    both.filter_map(|together| {
+        let direction = together.result.direction;
+        let (alone_bps, other_bps) = match direction {
+            Direction::Up => (up, down),
+            _ => (down, up),
+        };
+        let crowded = together.bps() < CROWDED_RATIO * alone_bps
+            && ACKNOWLEDGED_RATIO * alone_bps <= ACKNOWLEDGEMENTS_RATIO * other_bps;
+        crowded.then(|| Sign {
+            kind: Kind::Collapse,
+            direction: Some(Direction::Both),
+            severity: Severity::Info,
+            ratio: 1.0,
+            text: format!(
+                "{} carry {} while the other direction is loaded too, and {} alone",
+                doing(direction),
+                si(together.bps(), "bit/s"),
+                si(alone_bps, "bit/s")
+            ),
+            evidence: fact(
+                together.measurement,
+                "steady_bps",
+                together.bps(),
+                "payload of this direction with both loaded, against half of what it carries alone",
+                CROWDED_RATIO * alone_bps,
+            ),
+        })
+    })
+    .next()
 }
 
 fn idle_losses(case: &Case<'_>) -> Option<Sign> {

@@ -7,6 +7,7 @@ use plumb_model::order::sort_few;
 use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
+use super::requirements::NO_LOAD;
 use crate::Case;
 use crate::signs::percent;
 
@@ -39,13 +40,23 @@ fn unexplained(case: &Case<'_>, findings: &[Finding]) -> String {
         .into_iter()
         .all(|finding| finding.severity == Severity::Info);
     match small && is_quick(case) {
-        true => format!("Not settled. {summary}"),
+        true => format!("Inconclusive. {summary}"),
         false => summary,
+    }
+}
+
+/// Says why there was no load.
+pub fn without_load(verdict: &mut Verdict, why: &str) {
+    verdict.headline = verdict.headline.replace(NO_LOAD, why);
+    let without = |one: &&mut NotMeasured| one.why == NO_LOAD;
+    for one in verdict.not_measured.iter_mut().filter(without) {
+        one.why = why.to_owned();
     }
 }
 
 /// Says why nothing under load was measured of a far end that answers, where that is all there is to say.
 pub fn without_responder(verdict: &mut Verdict, name: &str) {
+    without_load(verdict, "there is no responder at the far end");
     if verdict.clearance == Some(Clearance::NotMeasured) {
         verdict.headline = format!(
             "Not measured: rates and latency under load, because there is no responder at the far end; {name} answers."
@@ -121,7 +132,7 @@ fn not_judged(not_measured: &[NotMeasured], quick: bool) -> String {
         .as_ref()
         .map_or_else(String::new, |option| format!(" {option} would measure it."));
     let begins = match quick {
-        true => "Not settled: nothing wrong was seen, but not measured were",
+        true => "Inconclusive: no fault was found in what was measured. Not measured:",
         false => "Not measured:",
     };
     format!(

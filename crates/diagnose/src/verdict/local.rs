@@ -37,7 +37,7 @@ fn fine(case: &Case<'_>) -> String {
     let known = gateway.is_some() && resolver.is_some();
     let begins = match known {
         true => "No fault found on this machine:",
-        false => "Not settled: nothing wrong was found in this machine itself, but",
+        false => "Inconclusive: nothing wrong was found in this machine itself, but",
     };
     format!(
         "{begins} {}, {}. Nothing beyond the gateway was measured.",

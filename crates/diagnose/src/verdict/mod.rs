@@ -17,7 +17,7 @@ use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Severity, Ver
 use plumb_model::grade::Grade;
 
 use crate::{Case, Scope, causes, needs};
-pub use headline::without_responder;
+pub use headline::{without_load, without_responder};
 pub use local::local;
 
 /// The findings, and one more where there are signs that none of them explains.

@@ -146,6 +146,35 @@ fn a_boost_is_named_with_both_rates() {
     }
 }
 
+/// The same with a bucket that is empty after 2.8 s: little of that is left where slow start must have ended.
+#[test]
+fn a_bucket_that_is_soon_empty_is_named() {
+    const LEFT_OUT: usize = 13;
+    let mut run = Run::from_json(include_str!("../../fixtures/boost.json")).unwrap();
+    let upload = run.measurements.iter_mut().find(|measurement| {
+        let carried = measurement.outcome.throughput();
+        carried.is_some_and(|carried| carried.direction == plumb_model::results::Direction::Up)
+    });
+    for series in upload.unwrap().series.values_mut() {
+        // The fast samples end at the fortieth; the last ones stay as they are.
+        if series.values.len() > 100 {
+            let lasts = series.values.last().copied().unwrap();
+            series.values.drain(20..20 + LEFT_OUT);
+            let whole = series.values.len() + LEFT_OUT;
+            series.values.resize(whole, lasts);
+        }
+    }
+    let (findings, _) = diagnose(&Case::of(&run), Scope::Path);
+    let first = &findings[0];
+    assert_eq!(
+        (first.cause, first.place),
+        (Cause::TokenBucket, Place::Uplink),
+        "{}",
+        first.summary
+    );
+    assert!(first.summary.contains("19.3 Mbit/s"), "{}", first.summary);
+}
+
 /// 30 and 10 Mbit/s by turns, for 6 s each.
 #[test]
 fn steps_of_the_rate_are_no_loss() {
@@ -379,4 +408,55 @@ fn a_queue_that_is_managed_is_not_short() {
     let causes: Vec<_> = findings.iter().map(|finding| finding.cause).collect();
     assert!(causes.contains(&Cause::QueueTargetLow), "{causes:?}");
     assert!(!causes.contains(&Cause::ShallowQueue), "{causes:?}");
+}
+
+/// An ADSL line behind a cable whose ends disagree about duplex: TCP loses 1.6 % of a download's segments, and probes beside it 13 %,
+/// all on their way up, where small datagrams alone lose nothing.
+#[test]
+fn a_duplex_mismatch_before_a_slow_line_costs_what_is_small() {
+    let run = include_str!("../../fixtures/duplex-mismatch-slow-line.json");
+    let (findings, _) = judged(run);
+    let causes: Vec<Cause> = findings.iter().map(|f| f.cause).collect();
+    assert_eq!(causes, [Cause::DuplexMismatch]);
+    // A box that takes no more packets loses small ones by themselves, too.
+    let limited = changed(run, |kind, measurement| {
+        let is_small = measurement["context"]["experiment"] == "small-packets";
+        if let ("udp", true) = (kind, is_small) {
+            let receiver = &mut measurement["result"]["receiver"];
+            let sent = receiver["received"].as_u64().unwrap();
+            receiver["received"] = (sent / 2).into();
+            receiver["lost"] = (sent - sent / 2).into();
+            receiver["lost_on_path"] = receiver["lost"].clone();
+            receiver["loss_ratio"] = 0.5.into();
+        }
+    });
+    let causes = |run: &Run| {
+        let (findings, _) = diagnose(&Case::of(run), Scope::Path);
+        findings.into_iter().map(|f| f.cause).collect::<Vec<_>>()
+    };
+    assert!(!causes(&limited).contains(&Cause::DuplexMismatch));
+}
+
+/// Another customer's download fills the interconnection all the while: before the load probes wait in it 71 ms, of which their own
+/// fastest shows 22 ms, and the load adds 12 ms.
+#[test]
+fn a_queue_that_stood_before_the_load_is_not_the_loads() {
+    let (findings, _) = judged(include_str!(
+        "../../fixtures/congested-interconnection.json"
+    ));
+    let causes: Vec<Cause> = findings.iter().map(|f| f.cause).collect();
+    assert_eq!(causes, [Cause::CongestedInterconnection]);
+    assert!(
+        findings[0].summary.contains("packets wait 71."),
+        "{}",
+        findings[0].summary
+    );
+}
+
+/// A radio holds all packets for 1.06 s of every 4.7, before a line whose queue is managed well.
+#[test]
+fn what_is_released_at_once_is_no_fault_of_the_queue() {
+    let (findings, _) = judged(include_str!("../../fixtures/handover-slow-line.json"));
+    let causes: Vec<Cause> = findings.iter().map(|f| f.cause).collect();
+    assert_eq!(causes, [Cause::Handover]);
 }

@@ -11,8 +11,8 @@ use plumb_model::units::human_seconds;
 
 use super::budget;
 use crate::evidence::{CUT_RATIO, Carried};
-use crate::experiment::shows_no_limit;
-use crate::loss::LOSS_WARNING;
+use crate::experiment::{hides_loss, shows_no_limit};
+use crate::loss::{LOSS_WARNING, shows_loss};
 use crate::signs::{is_line_known_full, percent};
 use crate::{Case, lengths, reading};
 
@@ -40,6 +40,8 @@ enum Need {
     Rate(Direction),
     /// What the sending end recorded of it.
     Record(Direction),
+    /// Whether it loses packets below its rate.
+    Loss(Direction),
     /// Round trips beside a load.
     Latency(Direction),
 }
@@ -73,6 +75,8 @@ enum Reason {
     SmallLost(f64),
     /// The same of datagrams that were slower than TCP.
     SlowerLost(f64),
+    /// Share of segments that were retransmitted, and no slower datagrams were counted.
+    LossHidden(f64),
 }
 
 /// A need that is not met.
@@ -99,15 +103,19 @@ impl Missing {
     }
 }
 
-/// Everything that an all-clear needs and that is not known, by the reason.
+/// Everything that an all-clear needs and that is not known, by the reason; a bound that more probes would lower comes last.
 pub(crate) fn missing(case: &Case<'_>) -> Vec<NotMeasured> {
-    let mut left: Vec<Missing> = idle(case).into_iter().collect();
+    let idle = idle(case).into_iter();
+    let (bound, mut left): (Vec<_>, Vec<_>) = idle.partition(|m| m.need == Need::IdleLoss);
     for direction in [Direction::Up, Direction::Down] {
         left.extend(rate(case, direction));
+        let hidden = hides_loss(case, direction).map(Reason::LossHidden);
+        left.extend(hidden.map(|reason| Missing::new(Need::Loss(direction), reason)));
     }
     for direction in LOADS {
         left.extend(latency(case, direction));
     }
+    left.extend(bound);
     let mut groups = Vec::new();
     while !left.is_empty() {
         let first = left.remove(0);
@@ -128,8 +136,8 @@ fn idle(case: &Case<'_>) -> Option<Missing> {
         return Some(Missing::new(Need::Idle, Reason::NoIdleAnswer));
     }
     let sent = idle.sent();
-    // What was lost is a sign, or a finding; too few probes are neither.
-    (at_most_ratio(sent, 0) > LOSS_BOUND_RATIO)
+    // What was lost is a sign, or a finding; too few probes are neither, nor is one that may have been lost by chance.
+    (!shows_loss(sent, idle.lost()) && at_most_ratio(sent, 0) > LOSS_BOUND_RATIO)
         .then(|| Missing::new(Need::IdleLoss, Reason::FewProbes(sent)))
 }
 
@@ -250,6 +258,13 @@ fn too_short(need: Need, measurement: &Measurement, needed_s: f64) -> Option<Mis
     })
 }
 
+/// Why what needs a load is not known where there was none.
+pub(super) const NO_LOAD: &str = "there was no such load";
+
+fn has_a_load(case: &Case<'_>) -> bool {
+    LOADS.iter().any(|of| case.carried(*of).next().is_some())
+}
+
 /// What a quick check cannot know.
 const UNHURRIED: &str = "plumb check without --quick";
 
@@ -282,11 +297,11 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
             "{sent} probes bound it at {} only",
             percent(at_most_ratio(sent, 0))
         ),
-        Reason::NoLoad if is_quick(case) => {
+        Reason::NoLoad if is_quick(case) && has_a_load(case) => {
             option = Some(UNHURRIED.to_owned());
             "a quick check has no such load".to_owned()
         }
-        Reason::NoLoad => "there was no such load".to_owned(),
+        Reason::NoLoad => NO_LOAD.to_owned(),
         Reason::NoLoadedAnswer => "no probe was answered beside the load".to_owned(),
         Reason::Asked if is_quick(case) => {
             option = Some(UNHURRIED.to_owned());
@@ -325,6 +340,13 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
             "{} of the datagrams were lost that were slower than TCP, and why was not found out",
             percent(share)
         ),
+        Reason::LossHidden(share) => {
+            option = Some("plumb check --thorough".to_owned());
+            format!(
+                "{} of the segments were retransmitted, and no datagrams slower than TCP showed whether the path or a full queue dropped them",
+                percent(share)
+            )
+        }
         Reason::LimitUnknown => {
             option = Some("plumb check --thorough".to_owned());
             "no queue filled and no window was full, and no datagrams faster than TCP showed what the line carries".to_owned()
@@ -363,6 +385,7 @@ fn words(needs: &[Need]) -> String {
             Need::Record(direction) => {
                 format!("retransmissions and stalls of the {}", name(*direction))
             }
+            Need::Loss(direction) => format!("the loss of the {} below its rate", name(*direction)),
             Need::Latency(_) if all_latencies => "latency under load".to_owned(),
             Need::Latency(Direction::Both) => "latency with both directions loaded".to_owned(),
             Need::Latency(direction) => format!("latency under {}", name(*direction)),

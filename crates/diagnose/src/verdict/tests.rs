@@ -209,11 +209,14 @@ impl Check {
 }
 
 fn judged(measurements: &[Measurement], scope: Scope) -> (Vec<Finding>, Verdict) {
-    let case = Case {
+    with_case(measurements, |case| diagnose(case, scope))
+}
+
+fn with_case<T>(measurements: &[Measurement], judge: impl FnOnce(&Case<'_>) -> T) -> T {
+    judge(&Case {
         measurements,
         local: &HostFacts::default(),
         far: None,
         asked: None,
-    };
-    diagnose(&case, scope)
+    })
 }

@@ -121,7 +121,7 @@ impl Observable {
                 }
             }
             Self::QueueAboveRate => {
-                let stream = case.streamed(Experiment::Overload, direction).last()?;
+                let stream = case.above_rate(direction)?;
                 let queued = stream.is_queued();
                 (stream.has_own_delays() || queued).then_some(queued)
             }

@@ -1,4 +1,4 @@
-//! Which queueing disciplines and congestion controls the kernel has, or could load: where one is set by its
+//! Which queueing disciplines, classifiers and congestion controls the kernel has, or could load: where one is set by its
 //! name, the kernel loads the module by itself (`request_module("sch_%s")` in `net/sched/sch_api.c`,
 //! `request_module("tcp_%s")` in `net/ipv4/tcp_cong.c`), so what is loaded at present does not tell.
 
@@ -48,6 +48,16 @@ const DISCIPLINES: [&str; 34] = [
     "cake_mq",
 ];
 
+/// What shapers need besides, by a function that each has (`net/sched`, `drivers/net/ifb.c`).
+const PARTS: [(&str, &str); 6] = [
+    ("ingress_init", "sch_ingress"),
+    ("flow_classify", "cls_flow"),
+    ("u32_classify", "cls_u32"),
+    ("mall_classify", "cls_matchall"),
+    ("tcf_mirred_act", "act_mirred"),
+    ("ifb_xmit", "ifb"),
+];
+
 /// Disciplines that every kernel with packet scheduling has in itself (`pktsched_init`).
 const ALWAYS: [&str; 6] = [
     "pfifo",
@@ -58,7 +68,8 @@ const ALWAYS: [&str; 6] = [
     "noqueue",
 ];
 
-/// Modules of queueing disciplines (`sch_fq`) and congestion controls (`tcp_bbr`).
+/// Modules of queueing disciplines (`sch_fq`), classifiers and actions (`cls_flow`, `act_mirred`), congestion controls
+/// (`tcp_bbr`), and `ifb`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Modules {
     names: BTreeSet<String>,
@@ -84,13 +95,21 @@ impl Modules {
             .iter()
             .filter_map(|list| source.silent(&format!("/lib/modules/{}/{list}", release.trim())))
             .collect();
-        let symbols = source.silent("/proc/kallsyms").unwrap_or_default();
         let mut names: BTreeSet<_> = lists.iter().flat_map(|list| listed(list)).collect();
-        let compiled = compiled(&symbols);
-        // A container shows no files of modules, though the kernel may load them from where it was started.
-        let complete = !lists.is_empty()
-            || (!source.exists("/proc/modules") && compiled.contains("sch_pfifo"));
-        names.extend(compiled);
+        let mut complete = !lists.is_empty();
+        // Those that were loaded from elsewhere.
+        let loaded = source.silent("/proc/modules").unwrap_or_default();
+        let loaded = loaded
+            .lines()
+            .filter_map(|line| line.split_whitespace().next());
+        names.extend(loaded.filter(|name| is_known(name)).map(str::to_owned));
+        // The lists have what is in the kernel itself as well. Its symbols are ten megabytes, which a small router makes in a second.
+        if !complete {
+            let compiled = compiled(&source.silent("/proc/kallsyms").unwrap_or_default());
+            // A container shows no files of modules, though the kernel may load them from where it was started.
+            complete = !source.exists("/proc/modules") && compiled.contains("sch_pfifo");
+            names.extend(compiled);
+        }
         if complete {
             names.extend(ALWAYS.iter().map(|kind| format!("sch_{kind}")));
         }
@@ -119,21 +138,28 @@ fn listed(list: &str) -> impl Iterator<Item = String> {
     list.lines().filter_map(|line| {
         let file = line.split(':').next()?.rsplit('/').next()?;
         let name = file.split(".ko").next()?.replace('-', "_");
-        (name.starts_with("sch_") || name.starts_with("tcp_")).then_some(name)
+        is_known(&name).then_some(name)
     })
 }
 
-/// Queueing disciplines in the kernel itself, and those that are loaded, by the function that takes a packet.
+fn is_known(module: &str) -> bool {
+    let known = ["sch_", "cls_", "act_", "tcp_"];
+    module == "ifb" || known.iter().any(|kind| module.starts_with(kind))
+}
+
+/// What is in the kernel itself or loaded: disciplines by the function that takes a packet, other parts by one of theirs.
 /// Congestion controls need no such search: the kernel lists those that it has.
 fn compiled(symbols: &str) -> BTreeSet<String> {
     let functions = symbols.lines().filter_map(|line| {
-        let name = line.split_whitespace().nth(2)?.strip_suffix("_enqueue")?;
-        Some(name.strip_suffix("_qdisc").unwrap_or(name))
+        let name = line.split_whitespace().nth(2)?;
+        if let Some((_, module)) = PARTS.iter().find(|(function, _)| *function == name) {
+            return Some((*module).to_owned());
+        }
+        let kind = name.strip_suffix("_enqueue")?;
+        let kind = kind.strip_suffix("_qdisc").unwrap_or(kind);
+        DISCIPLINES.contains(&kind).then(|| format!("sch_{kind}"))
     });
-    functions
-        .filter(|kind| DISCIPLINES.contains(kind))
-        .map(|kind| format!("sch_{kind}"))
-        .collect()
+    functions.collect()
 }
 
 #[cfg(test)]
@@ -157,24 +183,36 @@ mod tests {
     const SYMBOLS: (&str, &str) = (
         "/proc/kallsyms",
         "0000000000000000 t pfifo_enqueue\n0000000000000000 t codel_qdisc_enqueue\t[sch_codel]\n\
-         0000000000000000 t __pfx_pfifo_enqueue\n0000000000000000 T balloon_page_enqueue\n",
+         0000000000000000 t __pfx_pfifo_enqueue\n0000000000000000 T balloon_page_enqueue\n\
+         0000000000000000 t ifb_xmit\n0000000000000000 T u32_classify\n",
     );
 
     #[test]
     fn a_stock_kernel_could_load_what_its_lists_name() {
         let modules = below(&[
             RELEASE,
-            ("/proc/modules", ""),
+            (
+                "/proc/modules",
+                "sch_own 16384 1 - Live 0x0 (OE)\next4 1 1 - Live 0x0\n",
+            ),
             (
                 "/lib/modules/6.12.0-amd64/modules.dep",
-                "kernel/net/ipv4/tcp_bbr.ko.xz:\nkernel/net/sched/sch_fq-x.ko.xz: kernel/lib/a.ko.xz\n",
+                "kernel/net/ipv4/tcp_bbr.ko.xz:\nkernel/net/sched/sch_fq-x.ko.xz: kernel/lib/a.ko.xz\n\
+                 kernel/drivers/net/ifb.ko.xz:\nkernel/net/sched/cls_flow.ko.xz:\n",
             ),
             (
                 "/lib/modules/6.12.0-amd64/modules.builtin",
                 "kernel/net/sched/sch_fq_codel.ko\n",
             ),
         ]);
-        for there in ["tcp_bbr", "sch_fq_x", "sch_fq_codel"] {
+        for there in [
+            "tcp_bbr",
+            "sch_fq_x",
+            "sch_fq_codel",
+            "ifb",
+            "cls_flow",
+            "sch_own",
+        ] {
             assert_eq!(modules.has(there), Some(true), "{there}");
         }
         assert_eq!(modules.has("tcp_nonesuch"), Some(false));
@@ -182,7 +220,7 @@ mod tests {
         assert_eq!(modules.has("sch_pfifo_fast"), Some(true));
         let kinds = modules.queues().unwrap();
         let named = kinds.iter().filter(|kind| !ALWAYS.contains(&kind.as_str()));
-        assert_eq!(named.collect::<Vec<_>>(), ["fq_codel", "fq_x"]);
+        assert_eq!(named.collect::<Vec<_>>(), ["fq_codel", "fq_x", "own"]);
     }
 
     #[test]
@@ -191,6 +229,8 @@ mod tests {
         assert_eq!(fixed.has("sch_codel"), Some(true));
         assert_eq!(fixed.has("sch_mq"), Some(true));
         assert_eq!(fixed.has("sch_fq"), Some(false));
+        let parts = ["ifb", "cls_u32", "cls_flow"].map(|part| fixed.has(part));
+        assert_eq!(parts, [Some(true), Some(true), Some(false)]);
         // What else is called so is no queue.
         assert_eq!(
             fixed.queues().unwrap(),

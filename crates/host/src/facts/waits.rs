@@ -31,36 +31,61 @@ pub(crate) fn waits(source: &mut Source) -> Vec<(String, u64)> {
     found
 }
 
-/// `cpu  user nice system idle iowait irq softirq steal …` (proc_stat(5)); guests are in `user` already.
-fn ticks(stat: &str) -> Vec<(String, u64)> {
-    let mut found = Vec::new();
-    for line in stat.lines() {
+/// Time of a processor since the machine started, in USER_HZ (proc_stat(5)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ticks {
+    pub all: u64,
+    /// Of them, in which it had nothing to do.
+    pub idle: u64,
+    /// Spent in the kernel's network code, among others.
+    pub softirq: u64,
+    /// Given to others by the hypervisor.
+    pub steal: u64,
+}
+
+/// Time of each processor, in the order of their numbers.
+pub fn processors(source: &mut Source) -> Vec<Ticks> {
+    let stat = source.silent("/proc/stat").unwrap_or_default();
+    let each = by_processor(&stat).filter(|(cpu, _)| !cpu.is_empty());
+    each.map(|(_, ticks)| ticks).collect()
+}
+
+/// `cpu  user nice system idle iowait irq softirq steal …` (proc_stat(5)), by what follows `cpu`: nothing for all together;
+/// guests are in `user` already.
+fn by_processor(stat: &str) -> impl Iterator<Item = (&str, Ticks)> {
+    stat.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
-        let Some(cpu) = words.next().and_then(|name| name.strip_prefix("cpu")) else {
-            continue;
-        };
+        let cpu = words.next()?.strip_prefix("cpu")?;
         let counts: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
         let [_, _, _, idle, iowait, _, softirq, steal] = counts[..] else {
-            continue;
+            return None;
         };
         let all = counts
             .iter()
             .fold(0u64, |all, count| all.saturating_add(*count));
+        let ticks = Ticks {
+            all,
+            idle: idle.saturating_add(iowait),
+            softirq,
+            steal,
+        };
+        Some((cpu, ticks))
+    })
+}
+
+fn ticks(stat: &str) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    for (cpu, ticks) in by_processor(stat) {
         let name = |what: &str| match cpu {
             "" => format!("processor.{what}"),
             number => format!("processor.cpu{number}.{what}"),
         };
-        found.push((name("ticks"), all));
-        match cpu {
-            "" => {
-                found.push((name("idle_ticks"), idle.saturating_add(iowait)));
-                found.push((name("steal_ticks"), steal));
-            }
-            _ => {
-                found.push((name("idle_ticks"), idle.saturating_add(iowait)));
-                found.push((name("softirq_ticks"), softirq));
-            }
-        }
+        found.push((name("ticks"), ticks.all));
+        found.push((name("idle_ticks"), ticks.idle));
+        found.push(match cpu {
+            "" => (name("steal_ticks"), ticks.steal),
+            _ => (name("softirq_ticks"), ticks.softirq),
+        });
     }
     found
 }

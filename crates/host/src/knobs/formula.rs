@@ -29,8 +29,12 @@ pub fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -> Advic
     }
     match knob.value {
         Formula::Leave => leave(no_matter(knob)),
-        Formula::ReceiveBuffer | Formula::SendBuffer => buffers::triple(knob, situation, present.value),
-        Formula::BufferLimit | Formula::SocketCeiling => buffers::limit(knob, situation, present.value),
+        Formula::ReceiveBuffer | Formula::SendBuffer => {
+            buffers::triple(knob, situation, present.value)
+        }
+        Formula::BufferLimit | Formula::SocketCeiling => {
+            buffers::limit(knob, situation, present.value)
+        }
         Formula::CongestionControl => congestion::control(situation, present),
         Formula::WindowsCongestionControl => match congestion::losing(situation) {
             Some(why) if !same(present.value, "bbr2") => set(
@@ -53,7 +57,8 @@ pub fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -> Advic
                 "A connection that stalls on packets too large finds a size that arrives.",
             ),
             _ => leave(
-                "packets of the usual 1500 bytes arrive nearly everywhere; 1 is a harmless safety net".to_owned(),
+                "packets of the usual 1500 bytes arrive nearly everywhere (1 would do no harm)"
+                    .to_owned(),
             ),
         },
         Formula::MustBe => {

@@ -44,7 +44,7 @@ pub enum SettingError {
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
     /// What it said otherwise.
-    #[error("the driver of {interface} does not take or tell {setting}: {source}")]
+    #[error("the driver of {interface} does not take or report {setting}: {source}")]
     Driver {
         interface: String,
         setting: String,

@@ -1,17 +1,14 @@
 //! The journal of what was changed, with the old values: one file, on disk before anything is changed,
 //! and gone when all of it is undone. A lock beside it lets one plumb at a time do either.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use plumb_model::json;
 use serde::{Deserialize, Serialize};
 
 use super::interface::Setting;
+pub use crate::kept::JournalError;
+use crate::kept::{self, Locked, boot};
 
 /// Version of the file; the number rises when a reader of the old one would misread it.
 const SCHEMA: &str = "plumb.tune-journal/1";
@@ -21,9 +18,6 @@ pub const STATE: &str = "/var/lib/plumb/tune";
 
 /// The file that brings settings back at boot (sysctl.d(5)).
 pub const DROP_IN: &str = "/etc/sysctl.d/90-plumb-tune.conf";
-
-/// Larger than any journal, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// Something that is changed and put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,9 +117,7 @@ impl Journal {
 
     /// Whether the machine was started anew since.
     pub fn is_of_another_boot(&self) -> bool {
-        let boot = boot();
-        // A kernel that does not tell has not been started anew.
-        !boot.is_empty() && self.boot != boot
+        kept::is_another_boot(&self.boot)
     }
 
     /// Whether a file brings its variables back at boot.
@@ -158,42 +150,6 @@ impl Journal {
     }
 }
 
-/// The kernel's name for this start of the machine (random(4), boot_id).
-fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
-}
-
-/// The journal cannot be kept, or not be understood.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// No place for it.
-    #[error("cannot keep a journal in {directory}: {source}: nothing was changed; run it as root")]
-    NoPlace {
-        /// Where it should be.
-        directory: PathBuf,
-        source: io::Error,
-    },
-    /// Another plumb is at it.
-    #[error(
-        "another plumb is changing this machine's settings at the moment: nothing was changed; wait until it is done"
-    )]
-    Busy,
-    /// Not the journal that plumb wrote.
-    #[error(
-        "the journal {file} is damaged ({reason}): nothing was changed. It holds what the settings were: read it, put them back by hand (sysctl -w), and then remove it"
-    )]
-    Corrupt {
-        file: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The disk does not take it.
-    #[error("cannot write the journal {file}: {source}")]
-    Write { file: PathBuf, source: io::Error },
-}
-
 /// Where a journal is kept.
 pub trait Store {
     /// The journal, if there is one that a new start of the machine has not made void.
@@ -206,7 +162,7 @@ pub trait Store {
     /// # Errors
     /// When it cannot be written.
     fn save(&mut self, journal: &Journal) -> Result<(), JournalError>;
-    /// Takes it away.
+    /// Removes the journal of what is undone.
     ///
     /// # Errors
     /// When it cannot be taken away.
@@ -216,11 +172,13 @@ pub trait Store {
 /// A journal in a directory, locked as long as this lives.
 #[derive(Debug)]
 pub struct Directory {
-    path: PathBuf,
+    locked: Locked,
     /// What may stand in it, so that a damaged journal writes nowhere else.
     drop_in: PathBuf,
-    _lock: Flock<File>,
 }
+
+/// Name of the file.
+const FILE: &str = "journal.json";
 
 impl Directory {
     /// Makes the directory if need be, and locks it.
@@ -228,33 +186,9 @@ impl Directory {
     /// # Errors
     /// When it cannot be made, or another plumb holds it.
     pub fn lock(path: &Path, drop_in: &Path) -> Result<Self, JournalError> {
-        let no_place = |source| JournalError::NoPlace {
-            directory: path.to_owned(),
-            source,
-        };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(path)
-            .map_err(no_place)?;
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(path.join("lock"))
-            .map_err(no_place)?;
-        let lock =
-            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
-                |(_, errno)| match errno {
-                    Errno::EWOULDBLOCK => JournalError::Busy,
-                    errno => no_place(errno.into()),
-                },
-            )?;
         Ok(Self {
-            path: path.to_owned(),
+            locked: Locked::lock(path)?,
             drop_in: drop_in.to_owned(),
-            _lock: lock,
         })
     }
 
@@ -263,57 +197,27 @@ impl Directory {
     /// # Errors
     /// When it cannot be read or understood.
     pub fn look(path: &Path, drop_in: &Path) -> Result<Option<Journal>, JournalError> {
-        read(&path.join("journal.json"), drop_in)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.path.join("journal.json")
+        read(&path.join(FILE), drop_in)
     }
 }
 
 impl Store for Directory {
     fn load(&mut self) -> Result<Option<Journal>, JournalError> {
-        read(&self.file(), &self.drop_in)
+        read(&self.locked.file(FILE), &self.drop_in)
     }
 
     fn save(&mut self, journal: &Journal) -> Result<(), JournalError> {
-        let file = self.file();
-        let error = |source: io::Error| JournalError::Write {
-            file: file.clone(),
-            source,
-        };
-        let text = json::pretty(journal).map_err(|e| error(e.into()))? + "\n";
-        // What could not be read again could not be undone.
-        if text.len() as u64 > MOST_BYTES {
-            return Err(error(io::ErrorKind::FileTooLarge.into()));
-        }
-        replace(&file, text.as_bytes()).map_err(error)
+        self.locked.save(FILE, journal)
     }
 
     fn remove(&mut self) -> Result<(), JournalError> {
-        let file = self.file();
-        fs::remove_file(&file)
-            .and_then(|()| sync_directory(&self.path))
-            .map_err(|source| JournalError::Write { file, source })
+        self.locked.remove(FILE)
     }
 }
 
 fn read(file: &Path, drop_in: &Path) -> Result<Option<Journal>, JournalError> {
-    let corrupt = |reason: String| JournalError::Corrupt {
-        file: file.to_owned(),
-        reason,
-    };
-    match fs::metadata(file) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(corrupt(e.to_string())),
-        Ok(meta) if meta.len() > MOST_BYTES => {
-            return Err(corrupt(format!("{} bytes are too many", meta.len())));
-        }
-        Ok(_) => {}
-    }
-    let text = fs::read_to_string(file).map_err(|e| corrupt(e.to_string()))?;
-    let journal = parse(&text, drop_in).map_err(corrupt)?;
-    Ok(Some(journal).filter(|journal| !journal.is_over()))
+    let journal = kept::read(file, |text| parse(text, drop_in))?;
+    Ok(journal.filter(|journal| !journal.is_over()))
 }
 
 /// Reads a journal, and refuses what plumb would not have written: the only file that it may name is the
@@ -344,35 +248,11 @@ fn parse(text: &str, drop_in: &Path) -> Result<Journal, String> {
     Ok(journal)
 }
 
-/// Writes a file beside its place and moves it there, so that it is there whole or not at all; when this
-/// returns, it is on disk.
-pub(super) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
-    let part = unfinished(file);
-    let mut written = OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o644)
-        .open(&part)?;
-    written.write_all(content)?;
-    written.sync_all()?;
-    fs::rename(&part, file)?;
-    sync_directory(file.parent().unwrap_or(Path::new("/")))
-}
-
-/// Where a file is written before it is moved to its place.
-pub(super) fn unfinished(file: &Path) -> PathBuf {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    file.with_file_name(format!(".{name}.part"))
-}
-
-pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -137,7 +137,7 @@ where
                     (Some(now), Some(then)) if then < now => (
                         Worth::Harmful,
                         format!(
-                            "It goes the wrong way: this path needs {best}. {}{then_carried}",
+                            "It is in the wrong direction: this path needs {best}. {}{then_carried}",
                             sentence(why)
                         ),
                     ),

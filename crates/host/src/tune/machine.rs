@@ -9,7 +9,8 @@ use plumb_net::sysctl::{self, SysctlError};
 use plumb_net::tc::{self, TcError};
 
 use super::interface::{self, SettingError};
-use super::journal::{Target, replace, sync_directory, unfinished};
+use super::journal::Target;
+use crate::kept::{replace, sync_directory, unfinished};
 
 /// Handle of disciplines that plumb installs, its port read as hexadecimal: what bears it is ours.
 pub const HANDLE: &str = "7586:";

@@ -2,6 +2,7 @@
 //! ends. Whoever looks never holds up the link: what is not taken in time is counted instead.
 
 mod capture;
+mod in_order;
 mod log;
 mod scribe;
 mod tap;

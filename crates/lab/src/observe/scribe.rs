@@ -37,7 +37,7 @@ impl Scribe {
                 while !stopped.load(Ordering::Relaxed) {
                     observer.write(&mut out, NOTICE)?;
                 }
-                // What waits, and no more: traffic may go on.
+                // What waits, and no more: of a link that the kernel carries, traffic may go on.
                 let give_up = Instant::now() + REST_WITHIN;
                 while Instant::now() < give_up && observer.write(&mut out, NOTICE)? {}
                 out.flush()

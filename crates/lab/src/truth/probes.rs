@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use plumb_model::distribution::Distribution;
+use plumb_model::distribution::{Distribution, quantile_of_sorted};
 use plumb_model::run::{Measurement, Run};
 use plumb_model::units::human_seconds;
 use plumb_wire::probe_key::ProbeKey;
@@ -17,8 +17,11 @@ use plumb_model::protocol::Protocol;
 /// way was late by comes on top: it is as late to take a packet in, before its record begins, as it is
 /// to give one on.
 const PROBE_ERROR_P50_S: f64 = 0.0003;
-/// The same for one probe in twenty.
+/// The same for one probe in twenty, of those that found a processor when they needed one.
 const PROBE_ERROR_P95_S: f64 = 0.002;
+
+/// A probe needs one at so many moments: it is sent, answered, and its answer taken.
+const MOMENTS: f64 = 3.0;
 
 /// The kind of cell whose packets arrive and are discarded.
 const CORRUPT: &str = "corrupt";
@@ -107,7 +110,7 @@ pub(super) fn check(run: &Run, stats: &LabStats) -> Result<Option<usize>, Vec<De
     let identified = |m: &Measurement| !m.context.probes.is_empty();
     let mut deviations = Vec::new();
     if run.measurements.iter().any(identified) {
-        deviations.extend(errors(&round_trips, &passages));
+        deviations.extend(errors(&round_trips, &passages, held_up_ratio(stats)));
     }
     deviations.extend(losses(&round_trips, &passages));
     if !deviations.is_empty() {
@@ -162,10 +165,18 @@ fn changed(way: &WayStats) -> u64 {
         .sum()
 }
 
+/// Share of the time in which the machine had no processor for a link, or for a program at its ends.
+fn held_up_ratio(stats: &LabStats) -> f64 {
+    let ways = stats.links.values().flat_map(BTreeMap::values);
+    let behind = ways.map(|way| way.driver.behind_ratio);
+    behind.fold(stats.starved_ratio, f64::max)
+}
+
 /// Round trips less what the links recorded for the same packets.
 fn errors(
     round_trips: &HashMap<Key, Option<f64>>,
     passages: &HashMap<Key, Passage<'_>>,
+    held_up_ratio: f64,
 ) -> Vec<Deviation> {
     // Where nothing came back there is no round trip to hold; what was lost is held by itself.
     if !round_trips.is_empty() && round_trips.values().all(Option::is_none) {
@@ -175,8 +186,13 @@ fn errors(
         let each = round_trips.iter();
         each.filter_map(|(key, rtt)| Some(((*rtt)?, passages.get(key)?)))
     };
-    let Some(errors) = Distribution::of(both().map(|(rtt, passage)| rtt - passage.transit_s))
-    else {
+    let mut errors: Vec<f64> = both().map(|(rtt, p)| rtt - p.transit_s).collect();
+    errors.sort_by(f64::total_cmp);
+    // Those that waited for a processor are the latest.
+    let found_one = 1.0 - MOMENTS * held_up_ratio;
+    let quantiles =
+        quantile_of_sorted(&errors, 0.5).zip(quantile_of_sorted(&errors, 0.95 * found_one));
+    let Some((error_p50, error_p95)) = quantiles else {
         return vec![Deviation {
             what: "probes are found in the links' records".to_owned(),
             found: "none of the Run's probes is there".to_owned(),
@@ -190,8 +206,8 @@ fn errors(
     let bound_p50 = PROBE_ERROR_P50_S + late(|lateness| lateness.p50);
     let bound_p95 = PROBE_ERROR_P95_S + late(|lateness| lateness.p95);
     [
-        ("median", errors.p50, bound_p50),
-        ("p95", errors.p95, bound_p95),
+        ("median", error_p50, bound_p50),
+        ("p95", error_p95, bound_p95),
     ]
     .into_iter()
     .filter(|(_, value, bound)| value.abs() > *bound)
@@ -200,7 +216,7 @@ fn errors(
             "{which} of a probe's round trip beyond its recorded transits is at most {}",
             human_seconds(bound)
         ),
-        found: format!("{} over {} probes", human_seconds(value), errors.count),
+        found: format!("{} over {} probes", human_seconds(value), errors.len()),
     })
     .collect()
 }

@@ -130,6 +130,23 @@ fn deviations(truth_of: &str, run: &Run, stats: &LabStats) -> Vec<String> {
 }
 
 #[test]
+fn probes_may_be_late_while_the_machine_was_held_up() {
+    // Eight of a hundred probes, while it was for 4 % of the time.
+    let run = pinged(|seq| Some(4.0 * TRANSIT_S + if seq < 8 { 0.05 } else { 0.0001 }));
+    let mut stats = two_links(0.000_01, |_| false);
+    let said = deviations("", &run, &stats);
+    assert!(said.len() == 1 && said[0].starts_with("p95"), "{said:?}");
+    stats.links.values_mut().for_each(|ways| {
+        ways.values_mut()
+            .for_each(|way| way.driver.behind_ratio = 0.04);
+    });
+    assert_eq!(deviations("", &run, &stats), [] as [&str; 0]);
+    // More of them were late by something else.
+    let run = pinged(|seq| Some(4.0 * TRANSIT_S + if seq < 30 { 0.05 } else { 0.0001 }));
+    assert_eq!(deviations("", &run, &stats).len(), 1);
+}
+
+#[test]
 fn a_probe_may_be_as_late_as_the_links_were() {
     // Over four directions, and 0.36 ms beyond: more than the stacks may add.
     let run = pinged(|_| Some(4.0 * TRANSIT_S + 0.00036));
@@ -181,6 +198,22 @@ fn a_probe_is_lost_where_a_link_lost_or_corrupted_it() {
     };
     assert!(corrupting(10).is_empty());
     assert!(corrupting(9)[0].contains("10 probes differ"));
+}
+
+#[test]
+fn time_that_the_hypervisor_stole_is_no_finding_of_the_network() {
+    let mut run = pinged(|_| Some(4.0 * TRANSIT_S));
+    let mut said = |cause: &str| {
+        let finding = json!({
+            "cause": cause, "where": "this-host", "severity": "warning", "confidence": 0.9,
+            "summary": "s", "evidence": [], "fixes": [], "kb": "host",
+        });
+        run.findings = vec![serde_json::from_value(finding).unwrap()];
+        let truth = "[truth]\nmax_severity = \"info\"\n";
+        deviations(truth, &run, &two_links(0.0, |_| false))
+    };
+    assert!(said("vm-steal").is_empty());
+    assert_eq!(said("cpu-quota").len(), 1);
 }
 
 #[test]

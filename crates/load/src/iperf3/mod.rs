@@ -76,6 +76,10 @@ impl Iperf3 {
     }
 }
 
+/// How much later than the last datagram the server hears of the end: it looks at the connection before it looks at the
+/// datagrams, and counts none after the end as received. Twenty times the longest that such a server waits between two looks.
+const LAST_DATAGRAM: Duration = Duration::from_millis(20);
+
 /// What a plan asks for.
 enum Wanted {
     Tcp(Asked),
@@ -183,6 +187,9 @@ impl Peer for Iperf3 {
         };
         let mut carried = carry(&self.name, streams, None, plan, looks, begun, wait)?;
         let ours = counted(&carried.local.report, up);
+        if matches!(wanted, Wanted::Udp(_)) && up > 0 {
+            std::thread::sleep(LAST_DATAGRAM);
+        }
         let theirs = match &carried.watched {
             Ok(_) => control.exchange(&ours, &kept).map(Some),
             Err(_) => Ok(None),

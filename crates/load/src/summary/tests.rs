@@ -154,6 +154,23 @@ fn what_arrived_belongs_to_a_phase_that_ended_for_it() {
 }
 
 #[test]
+fn a_stream_is_held_back_by_nothing_before_its_first_byte() {
+    let mut late = sent(1, 5, 1.0, 0.0, 0.0);
+    let mut never = sent(2, 5, 1.0, 0.0, 0.0);
+    for sample in &mut late.samples {
+        sample.busy_us = 700 + ((sample.t_s - 4.0).max(0.0) * 1e6) as u64;
+    }
+    for sample in &mut never.samples {
+        sample.busy_us = 700;
+    }
+    let limited = |senders: &[SenderLog]| summarise(&logs(senders, &[])).result.tcp.limited;
+    let of = limited(&[sent(0, 5, 1.0, 0.0, 0.0), late, never.clone()]);
+    assert!(of.network_ratio > 0.999, "{of:?}");
+    // Where none sent anything, the programs are what held them back.
+    assert!(limited(&[never]).app_ratio > 0.999);
+}
+
+#[test]
 fn limits_are_shares_of_elapsed_time() {
     let senders = [sent(0, 5, 0.9, 0.5, 0.1), sent(1, 5, 0.7, 0.1, 0.1)];
     let limited = summarise(&logs(&senders, &[])).result.tcp.limited;

@@ -16,8 +16,8 @@ use crate::tls::Pipe;
 /// Bytes of one read: at 10 Gbit/s about 2,500 system calls a second.
 const READ_BYTES: usize = 512 * 1024;
 
-/// Bytes of one read where several connections are read beside each other: what is copied then stays in the processor's cache. Four
-/// connections between two namespaces carried 103 Gbit/s so, and 90 in reads of [`READ_BYTES`] (Linux 6.18).
+/// Bytes of one read where several connections are read beside each other: what is copied then stays in the processor's cache. In a bare
+/// loop four connections between two namespaces carried 103 Gbit/s so, and 90 in reads of [`READ_BYTES`] (Linux 6.18).
 const SHARED_READ_BYTES: usize = 128 * 1024;
 
 /// Where a stream's payload goes.

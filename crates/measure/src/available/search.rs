@@ -47,8 +47,15 @@ const FRACTION_THAT_MUST_PASS: f64 = 8.0;
 /// A sender that sends less than this part of what it was asked for goes no faster.
 const SENDER_KEEPS_UP: f64 = 0.9;
 
-/// Most steps: 0.1 doubled six times is beyond ten times TCP's rate, and as many to close in.
-const MOST_STEPS: usize = 16;
+/// A sender that sent less than this part was held up for 45 ms of 1.5 s, and what went through the same machine with it.
+const UNDISTURBED: f64 = 0.97;
+
+/// So many times the part that was not sent may have been lost or have waited by that: a line drawn through delays that jump
+/// once in the middle rises half as fast again.
+const BY_HOLD_UP: f64 = 2.0;
+
+/// Most steps: 0.1 doubled six times is beyond ten times TCP's rate, as many to close in, and some to try again.
+const MOST_STEPS: usize = 20;
 
 /// What a step showed.
 #[derive(Debug, Clone, Copy)]
@@ -81,9 +88,12 @@ pub struct Search {
     arrived_bps: Option<f64>,
     /// The most that arrived of what the path lost nothing of, though its receiver did not take all.
     carried_bps: Option<f64>,
-    /// What the sender made of the last step: a busy one leaves out some slots of its schedule, and
-    /// would never get to where it is to try unless it is asked for as much more.
-    kept_ratio: f64,
+    /// What the sender made of the last step and of the one before. A busy one leaves out some slots of its schedule each
+    /// time, and would never get to where it is to try unless it is asked for as much more; one that was held up once would
+    /// then send too much.
+    kept_ratios: [f64; 2],
+    /// What the last step tried, where it failed and that is in doubt.
+    doubted_bps: Option<f64>,
     steps: Vec<RateStep>,
     ended: Option<SearchEnd>,
 }
@@ -99,7 +109,8 @@ impl Search {
             failed_at_receiver: false,
             arrived_bps: None,
             carried_bps: None,
-            kept_ratio: 1.0,
+            kept_ratios: [1.0; 2],
+            doubted_bps: None,
             steps: Vec::new(),
             ended: None,
         }
@@ -110,7 +121,8 @@ impl Search {
         if self.ended.is_some() {
             return None;
         }
-        let tries_bps = match (self.passed_bps, self.failed_bps) {
+        let decided = (self.passed_bps, self.failed_bps);
+        let tries_bps = self.doubted_bps.unwrap_or_else(|| match decided {
             (None, None) => self.first_bps,
             (Some(passed), None) => passed * (1.0 + self.raise),
             // Nothing has passed yet: what arrived first, and then in halves.
@@ -121,8 +133,9 @@ impl Search {
                 _ => failed / 2.0,
             },
             (Some(passed), Some(failed)) => self.between(passed, failed),
-        };
-        Some(tries_bps / self.kept_ratio)
+        });
+        let [before, last] = self.kept_ratios;
+        Some(tries_bps / before.max(last))
     }
 
     /// What arrived of too much is a better guess than the middle: first a little below it, then
@@ -151,8 +164,18 @@ impl Search {
         });
         // A sender that left some slots of its schedule out has tried what it sent.
         let tried_bps = seen.sent_bps.min(seen.asked_bps);
-        self.kept_ratio = kept_ratio(seen.asked_bps, seen.sent_bps);
+        let [_, before] = self.kept_ratios;
+        self.kept_ratios = [before, kept_ratio(seen.asked_bps, seen.sent_bps)];
+        // What failed is tried again before it counts where a hold-up of its sender accounts for it, or where as much had passed.
+        let missing = 1.0 - tried_bps / seen.asked_bps;
+        let is_held_up = missing > 1.0 - UNDISTURBED
+            && slowed_ratio(seen) <= LOSS_THRESHOLD + BY_HOLD_UP * missing;
+        let has_passed = self.passed_bps.is_some_and(|bps| tried_bps <= bps);
+        let is_doubtful = verdict == StepVerdict::Lost && (is_held_up || has_passed);
+        let was_doubted = self.doubted_bps.is_some();
+        self.doubted_bps = (is_doubtful && !was_doubted).then_some(tried_bps);
         match verdict {
+            _ if self.doubted_bps.is_some() => {}
             StepVerdict::Passed => {
                 self.passed_bps = Some(self.passed_bps.map_or(tried_bps, |bps| bps.max(tried_bps)));
                 self.raise = (self.raise * 2.0).min(MOST_RAISE);

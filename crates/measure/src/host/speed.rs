@@ -37,7 +37,7 @@ impl Step for DiskSpeed<'_> {
             .any(|pass| pass.cache == PageCache::Memory)
         {
             out.note(
-                "This file system keeps files in memory whatever is asked of it: these are speeds of memory, not of a disk.",
+                "This file system keeps files in memory whatever is asked: these are speeds of memory, not of a disk.",
             );
         }
         if result
@@ -70,7 +70,7 @@ impl Step for CipherSpeed {
         let started_ns = clock::monotonic_ns();
         let result = cipher::measure(rate_bps, &|name| watcher.step(name, Duration::ZERO));
         if result.ssh.is_none() {
-            out.note("There is no ssh here, or it does not tell its ciphers, so only those of TLS were timed.");
+            out.note("There is no ssh here, or it does not list its ciphers, so only those of TLS were timed.");
         }
         Ok(judged(
             out,

@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
+use plumb_model::formula::clocks::Comparison;
 use plumb_model::order::sort_few;
 use plumb_model::results::Outcome;
 use plumb_model::results::owd::{ClockMethod, ClockState, OwdClocks, OwdResult, OwdWay};
@@ -16,7 +17,7 @@ use plumb_model::series::{Series, Unit};
 use plumb_net::clock::{apart_ns, discipline};
 use plumb_probe::{Exchange, FarClock, Plan, ProbeLog, Probing};
 
-use crate::clocks::Comparison;
+use crate::clocks::by_probes;
 use crate::error::MeasureError;
 use crate::progress::Watcher;
 use crate::record::Measured;
@@ -215,7 +216,7 @@ fn judge(exchanges: &[Exchange], far: Option<FarClock>, clocks: Clocks, out: &mu
         max_error_s: far.error_s,
     });
     let apart = apart_ns();
-    let compared = Comparison::of(exchanges);
+    let compared = by_probes(exchanges);
     let mut told = OwdClocks {
         method: ClockMethod::None,
         offset_s: None,
@@ -272,7 +273,7 @@ fn judge(exchanges: &[Exchange], far: Option<FarClock>, clocks: Clocks, out: &mu
     }
     if here.is_none_or(|c| !c.synchronised) || far_state.is_none_or(|c| !c.synchronised) {
         out.note(
-            "The clocks are not known to be synchronised: delays rest on a comparison over the path itself, which cannot tell how a constant difference is shared between the two directions. Their variation does not depend on it.",
+            "The clocks are not known to be synchronised: delays rest on a comparison over the path itself, which cannot show how a constant difference is shared between the two directions. Their variation does not depend on it.",
         );
     }
     told.method = ClockMethod::Compared;

@@ -2,12 +2,13 @@
 
 use plumb_load::UdpOutcome;
 use plumb_model::distribution::Distribution;
+use plumb_model::formula::clocks::{Comparison, Incomparable};
 use plumb_model::results::Outcome;
 use plumb_model::results::udp::{OneWayDelay, UdpReceiver, UdpResult};
 use plumb_model::units::si;
 
 use super::Phase;
-use crate::clocks::{Comparison, Incomparable};
+use crate::clocks::delay_by;
 use crate::one_way::OneWay;
 use crate::probes::Window;
 use crate::profiles;
@@ -62,7 +63,12 @@ fn one_way_delay(
     if udp.clock_stepped {
         return Err(Incomparable::Stepped);
     }
-    clocks.map(|clocks| Some(clocks.delay(udp.result.direction, phase, apart_ns, min_ns, &above)))
+    let direction = udp.result.direction;
+    clocks.map(|clocks| {
+        Some(delay_by(
+            &clocks, direction, phase, apart_ns, min_ns, &above,
+        ))
+    })
 }
 
 /// Says what of the losses was our own doing.
@@ -170,7 +176,7 @@ mod tests {
             arrived_ns: n * 100 * MS + 20 * MS,
         };
         let exchanges: Vec<_> = (0..50).map(exchange).collect();
-        Comparison::of(&exchanges)
+        crate::clocks::by_probes(&exchanges)
     }
 
     fn delay(clock_stepped: bool) -> Result<Option<OneWayDelay>, Incomparable> {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use plumb_model::formula::clocks::Incomparable;
 use plumb_wire::native::control::flow::Flow;
 
 use super::{Phase, PhaseSpec};
 use crate::background::Background;
-use crate::clocks::{Comparison, Incomparable};
+use crate::clocks::by_log;
 use crate::cut_short::CutShort;
 use crate::error::MeasureError;
 use crate::one_way::OneWay;
@@ -118,7 +119,7 @@ impl Step for LoadPhase {
             b.settled(phase.window(), session.time_left())
         });
         let clocks = match logs.udp() {
-            Some(log) => Comparison::by(log),
+            Some(log) => by_log(log),
             None => Err(Incomparable::Silence),
         };
         let mut found = Yield {

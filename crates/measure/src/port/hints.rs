@@ -108,6 +108,7 @@ mod tests {
                 version: String::new(),
                 cipher_suite: String::new(),
                 names: names.iter().map(|n| (*n).to_owned()).collect(),
+                valid_until_s: None,
             }),
             first_byte: None,
             head: Some(Head {

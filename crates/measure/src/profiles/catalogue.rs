@@ -120,7 +120,7 @@ const fn stream(direction: OneDirection, departures: Departures, dscp: u8) -> St
 pub const CATALOGUE: &[Profile] = &[
     Profile {
         name: "voice",
-        stands_for: "a telephone call, G.711 in packets of 20 ms, both ways",
+        stands_for: "a telephone call, G.711 in packets of 20 ms, both directions",
         source: "RFC 3551, section 4.5.14 and table 1 (PCMU, 20 ms, 64 kbit/s), RTP's 12 bytes; \
                  EF by RFC 4594; good is G.107's 'satisfied', a rating of 80",
         streams: &both(
@@ -138,7 +138,7 @@ pub const CATALOGUE: &[Profile] = &[
     },
     Profile {
         name: "call-200k",
-        stands_for: "a call over the Internet: 200 kbit/s of 500-byte packets, both ways",
+        stands_for: "a call over the Internet: 200 kbit/s of 500-byte packets, both directions",
         source: "the home queueing experiments: 'iperf set to 200kbps and 500 byte packets ... \
                  somewhat similar to what ... a Skype call would produce'; limits of ITU-T G.1010, \
                  table I.1 (conversational voice: 150 ms, 3 % lost) less the codec's 50 ms",

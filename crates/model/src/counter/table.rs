@@ -85,7 +85,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpExtTCPRenoRecovery",
             Watch,
-            "losses repaired without SACK: one segment a round trip; somebody on the way strips the option",
+            "losses repaired without SACK: one segment a round trip; something on the path strips the option",
         ),
         c("TcpExtTCPSackRecovery", Normal, "losses repaired with SACK"),
         c(
@@ -253,7 +253,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpExtListenDrops",
             Bad,
-            "SYNs and last answers of a handshake dropped at a listener, whatever the reason",
+            "SYNs and last answers of a handshake dropped at a listener, for any reason",
         ),
         c(
             "TcpExtTCPReqQFullDrop",
@@ -352,7 +352,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpExtTCPDeliveredCE",
             Watch,
-            "segments that arrived marked by a queue on the way (ECN)",
+            "segments that arrived marked by a queue on the path (ECN)",
         ),
         c(
             "TcpExtTCPFastOpenActive",
@@ -487,7 +487,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "IpExtInCEPkts",
             Watch,
-            "IPv4 packets marked by a queue on the way (ECN)",
+            "IPv4 packets marked by a queue on the path (ECN)",
         ),
         c(
             "IpExtReasmOverlaps",

@@ -1,5 +1,6 @@
 //! Formulas of the field, by subject.
 
+pub mod clocks;
 pub mod delay;
 pub mod goodput;
 pub mod response;

@@ -137,13 +137,13 @@ vocabulary! {
     pub enum Doubt {
         /// The line takes less time than can be told apart: faster than the timing supports, or too much
         /// noise.
-        Timing = "timing" as "faster than the timing tells",
+        Timing = "timing" as "too fast to be timed",
         /// Too few answers came, or only of few sizes.
         FewAnswers = "few_answers" as "too few answers",
         /// The figure is of several lines one after the other.
         SeveralLines = "several_lines" as "several lines in one",
         /// The answers are as large as the probes: both directions are in the figure.
-        BothWays = "both_ways" as "both ways in one",
+        BothWays = "both_ways" as "both directions in one",
         /// Large packets seem to get further faster: routers answer them in different ways.
         Contradiction = "contradiction" as "cannot tell",
         /// Packets left this host no faster.

@@ -123,7 +123,7 @@ impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Port => f.write_str("port unreachable"),
-            Self::HopLimit => f.write_str("hop limit exceeded on the way"),
+            Self::HopLimit => f.write_str("hop limit exceeded on the path"),
             Self::Other(errno) => f.write_str(nix::errno::Errno::from_raw(*errno).desc()),
         }
     }
@@ -153,7 +153,7 @@ mod tests {
         let said = Failure::about(far, Unreachable::HopLimit, Some(far));
         assert_eq!(
             said.to_string(),
-            "hop limit exceeded on the way (from 192.0.2.1)"
+            "hop limit exceeded on the path (from 192.0.2.1)"
         );
         assert!(said.sentence().contains("came back from 192.0.2.1"));
     }

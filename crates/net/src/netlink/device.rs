@@ -7,6 +7,7 @@ use super::connection::{CREATE, EXCLUSIVE};
 use super::link::{HEADER_BYTES, RTM_GETLINK, RTM_NEWLINK, UP};
 use super::{Netlink, NetlinkError};
 
+const RTM_DELLINK: u16 = 17;
 const RTM_SETLINK: u16 = 19;
 
 const NAME: u16 = 3;
@@ -69,6 +70,26 @@ impl Netlink {
             number(SPANNING_TREE, 0),
         ];
         self.add_link(name, "bridge", &silent)
+    }
+
+    /// Creates a device that sends what other devices received, redirected to it, to whom it was for (`ifb`): what it
+    /// sends passes a queue.
+    ///
+    /// # Errors
+    /// Those of the kernel; "not supported" where it has no such devices.
+    pub fn add_ifb(&mut self, name: &str) -> Result<(), NetlinkError> {
+        self.add_link(name, "ifb", &[])
+    }
+
+    /// Removes a device by its index.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn remove_link(&mut self, index: u32) -> Result<(), NetlinkError> {
+        self.request(RTM_DELLINK, 0, &[header(index, 0, 0)], || {
+            format!("remove interface {index}")
+        })
+        .map(drop)
     }
 
     fn add_link(&mut self, name: &str, kind: &str, data: &[Vec<u8>]) -> Result<(), NetlinkError> {

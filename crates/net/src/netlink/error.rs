@@ -21,6 +21,11 @@ impl NetlinkError {
         }
     }
 
+    /// Whether it may not be done by this user.
+    pub fn is_privilege(&self) -> bool {
+        self.source.kind() == io::ErrorKind::PermissionDenied
+    }
+
     /// Whether this kernel does not have the part that was asked.
     pub fn is_absent(&self) -> bool {
         // EPROTONOSUPPORT: no such protocol of netlink; EOPNOTSUPP: no such question.

@@ -5,7 +5,7 @@ use std::io;
 
 use socket2::{Domain, Socket, Type};
 
-use crate::packet_capture::link_address;
+use crate::link_address::link_address;
 use crate::socket_options::set;
 
 /// The end of a device's queue; nothing is received here.

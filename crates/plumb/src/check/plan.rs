@@ -321,6 +321,7 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
         Need::Connections => far == FarEnd::Host,
         // Verbs of their own measure these, --for web a page, and --for transfer small objects.
         Need::Places
+        | Need::Capture
         | Need::Files
         | Need::Ciphers
         | Need::Page

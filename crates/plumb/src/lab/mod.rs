@@ -2,6 +2,7 @@
 
 mod complain;
 mod flood;
+mod from;
 mod igd;
 mod impair;
 mod list;
@@ -10,6 +11,8 @@ mod mark;
 mod proxy;
 mod session;
 mod set;
+#[cfg(feature = "shape")]
+pub(crate) mod shaping;
 mod stats;
 mod verify;
 
@@ -64,6 +67,16 @@ enum Do {
     Show {
         /// Name of a scenario, or path of a .toml file
         scenario: String,
+    },
+    /// Write the scenario that reproduces a measured path
+    ///
+    /// What the Run does not tell is said in comments, with what stands in for it.
+    From {
+        /// A saved Run of plumb check
+        run: PathBuf,
+        /// Write to this file [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// Run a command in an emulated network
     ///
@@ -234,6 +247,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let result = match arguments.action {
         Do::List { words, json } => list::list(&words, json),
         Do::Show { scenario } => list::show(&scenario),
+        Do::From { run, output } => from::from(&run, output.as_deref()),
         Do::Run {
             scenario,
             stats,

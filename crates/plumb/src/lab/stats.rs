@@ -13,7 +13,8 @@ use plumb_model::distribution::Distribution;
 use plumb_model::units::{BitRate, human_seconds};
 use serde_json::Value;
 
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, style};
+use crate::wrapped::wrap;
 
 pub(super) fn stats(lab: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     let Answer::Stats(stats) = RunningLab::find(lab)?.ask(&Request::Stats)? else {
@@ -21,23 +22,23 @@ pub(super) fn stats(lab: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     };
     match json {
         true => print_json(&stats)?,
-        false => print(&text(&stats))?,
+        false => print(&text(&stats, style().width))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Everything is since the lab began.
-fn text(stats: &LabStats) -> String {
+/// Everything is since the lab began, in lines of at most `width` columns.
+fn text(stats: &LabStats, width: usize) -> String {
     let mut text = format!(
         "{}, seed {}, in {:.0} s:\n",
         stats.scenario, stats.seed, stats.duration_s
     );
     for note in &stats.notes {
-        let _ = writeln!(text, "Note: {note}.");
+        wrap(&mut text, "Note: ", 2, &format!("{note}."), width);
     }
     for (link, ways) in &stats.links {
         for (way, what) in ways {
-            text += &direction(&format!("{link}.{}", way.name()), what);
+            text += &direction(&format!("{link}.{}", way.name()), what, width);
         }
     }
     for (link, ways) in &stats.kernel {
@@ -55,7 +56,7 @@ fn text(stats: &LabStats) -> String {
     text
 }
 
-fn direction(name: &str, what: &WayStats) -> String {
+fn direction(name: &str, what: &WayStats, width: usize) -> String {
     let (chain, driver) = (&what.chain, &what.driver);
     let late = driver.lateness_s.map_or_else(
         || "nothing carried".to_owned(),
@@ -76,12 +77,20 @@ fn direction(name: &str, what: &WayStats) -> String {
         ),
         Crossing::Whole => "large segments cross whole".to_owned(),
     };
-    let mut text = format!("{name}: {late}; {crossing}\n");
+    let mut text = String::new();
+    wrap(
+        &mut text,
+        &format!("{name}: "),
+        2,
+        &format!("{late}; {crossing}"),
+        width,
+    );
     if driver.overrun {
         text += "  overrun: this machine did not keep up, or lost packets that the link did not\n";
     }
     let mut line = |name: &str, what: String| {
-        let _ = writeln!(text, "  {name:<10} {what}");
+        let name = format!("  {name:<10} ");
+        wrap(&mut text, &name, name.len(), &what, width);
     };
     line(
         "all",

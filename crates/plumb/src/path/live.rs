@@ -2,18 +2,15 @@
 //! moved back in time. No line is longer than the terminal is wide, and there are no more than it has.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _, stdout};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_model::printable;
-use plumb_net::terminal::{self, Keys};
 use plumb_probe::path::names::Names;
 use plumb_probe::path::trace::TraceLog;
 
-use crate::charset;
+use crate::screen::{Screen, fitted};
 
 /// How often it is drawn anew.
 const EVERY: Duration = Duration::from_millis(250);
@@ -25,14 +22,12 @@ const FIXED_COLUMNS: usize = NAME_COLUMNS + 40;
 const LEAST_SHOWN: usize = 10;
 /// Lines besides those of the hops: two above their head, the head, and two below them.
 const OTHER_LINES: usize = 5;
-/// Columns and lines where the terminal does not report them.
-const USUAL_SIZE: (usize, usize) = (100, 24);
 /// Levels of a time line, from the best round trip shown to the worst.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The view. The screen is as it was before when it is dropped.
 pub(crate) struct View {
-    keys: Option<Keys>,
+    screen: Screen,
     stop: Arc<AtomicBool>,
     place: Place,
     drawn: Option<Instant>,
@@ -50,13 +45,8 @@ struct Place {
 impl View {
     /// A view on the terminal; `None` where standard output is none. `q` sets `stop`.
     pub(crate) fn open(stop: &Arc<AtomicBool>) -> Option<Self> {
-        if !stdout().is_terminal() {
-            return None;
-        }
-        // The other screen (xterm's 1049), without the cursor.
-        let _ = write!(stdout(), "\x1b[?1049h\x1b[?25l");
         Some(Self {
-            keys: Keys::listen().ok(),
+            screen: Screen::open()?,
             stop: Arc::clone(stop),
             place: Place::default(),
             drawn: None,
@@ -71,18 +61,14 @@ impl View {
         }
         self.drawn = Some(Instant::now());
         let name = |address| names.get(address);
-        let size = terminal::size().unwrap_or(USUAL_SIZE);
-        // No new line behind the last one, which would move all up.
-        let text = frame(log, &name, &mut self.place, size).join("\x1b[K\r\n");
-        let mut out = stdout().lock();
-        // A terminal that is gone ends the program by a signal.
-        let _ = write!(out, "\x1b[H{text}\x1b[K\x1b[J").and_then(|()| out.flush());
+        let size = self.screen.size();
+        self.screen.draw(&frame(log, &name, &mut self.place, size));
     }
 
     /// Whether there was a key.
     fn take_keys(&mut self, cycles: usize) -> bool {
         const PAGE: usize = 20;
-        let pressed = self.keys.as_ref().map_or_else(Vec::new, Keys::read);
+        let pressed = self.screen.pressed();
         let mut rest = pressed.as_slice();
         while let Some((first, after)) = rest.split_first() {
             let Place { back, above } = self.place;
@@ -116,13 +102,6 @@ impl View {
     }
 }
 
-impl Drop for View {
-    fn drop(&mut self) {
-        let mut out = stdout().lock();
-        let _ = write!(out, "\x1b[?25h\x1b[?1049l").and_then(|()| out.flush());
-    }
-}
-
 /// What is known of a hop up to some cycle.
 #[derive(Default)]
 struct Row {
@@ -141,9 +120,8 @@ fn frame(
     place: &mut Place,
     (width, height): (usize, usize),
 ) -> Vec<String> {
-    // What stands in the last column, a terminal may wipe out with the rest of the line.
-    let width = width.saturating_sub(1);
-    let shown = width.saturating_sub(FIXED_COLUMNS).max(LEAST_SHOWN);
+    // The last column stays empty.
+    let shown = width.saturating_sub(FIXED_COLUMNS + 1).max(LEAST_SHOWN);
     let back = place.back;
     let end = (log.cycles as usize).saturating_sub(back);
     let begin = end.saturating_sub(shown);
@@ -237,13 +215,7 @@ fn frame(
         low.min(high) * 1e3,
         high * 1e3
     ));
-    lines
-        .into_iter()
-        .map(|line| {
-            let line: String = printable::line(&line).chars().take(width).collect();
-            charset::shown(&line).into_owned()
-        })
-        .collect()
+    fitted(lines, width)
 }
 
 fn level(rtt: f64, low: f64, high: f64) -> char {

@@ -222,7 +222,7 @@ impl Printer {
             ManySeen::Again { target, round } => {
                 format!("{}: seq={round} answered again (DUP!)\n", self.name(target))
             }
-            ManySeen::Lost { target, round } => {
+            ManySeen::Lost { target, round, .. } => {
                 format!("no answer from {}: seq={round}\n", self.name(target))
             }
             ManySeen::Failed { target, why, .. } => {
@@ -241,6 +241,7 @@ impl Printer {
                 hop_limit,
                 said,
                 at_ns,
+                exchange: _,
             } => json!({
                 "event": "answer", "target": self.name(target), "sequence": round,
                 "size_bytes": size_bytes, "rtt_s": rtt.as_secs_f64(), "hop_limit": hop_limit,
@@ -249,7 +250,7 @@ impl Printer {
             ManySeen::Again { target, round } => {
                 json!({"event": "duplicate", "target": self.name(target), "sequence": round})
             }
-            ManySeen::Lost { target, round } => {
+            ManySeen::Lost { target, round, .. } => {
                 json!({"event": "lost", "target": self.name(target), "sequence": round})
             }
             ManySeen::Failed { target, why, .. } => {
@@ -270,7 +271,7 @@ impl Printer {
                 at_ns,
                 ..
             } => (target, round, Some((rtt, size_bytes)), at_ns),
-            ManySeen::Lost { target, round } => {
+            ManySeen::Lost { target, round, .. } => {
                 (target, round, None, plumb_net::clock::realtime_ns())
             }
             ManySeen::Failed {

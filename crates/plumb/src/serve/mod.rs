@@ -5,7 +5,7 @@ mod file;
 mod settings;
 mod visits;
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use anyhow::Context as _;
 use listenfd::ListenFd;
 use plumb_net::process::{become_user, on_hangup};
 use plumb_serve::{PolicyCell, Server};
+use plumb_wire::native::spec::PORT;
 
 use crate::exit::{Ends, stop_flag};
 use crate::output::say;
@@ -108,15 +109,19 @@ fn announce(server: &Server, key: &AccessKey) {
             "not serving {name}: {error}; --port-of {name}=PORT moves it"
         ));
     }
+    let host = match server.addresses().first().map(SocketAddr::port) {
+        Some(port) if port != PORT => format!("THIS-HOST:{port}"),
+        _ => "THIS-HOST".to_owned(),
+    };
     match key {
         AccessKey::Public => say("clients on the Internet are served without a key (--public)"),
-        AccessKey::Given(_) => {
-            say("clients on the Internet need the key: plumb check THIS-HOST --key KEY")
-        }
+        AccessKey::Given(_) => say(format_args!(
+            "clients on the Internet need the key: plumb check {host} --key KEY"
+        )),
         AccessKey::New(key) => {
             let key = key.as_str();
             say(format_args!(
-                "clients of private networks: plumb check THIS-HOST; clients on the Internet: plumb check THIS-HOST --key {key}"
+                "clients of private networks: plumb check {host}; clients on the Internet: plumb check {host} --key {key}"
             ));
             let mut listening = server.listening().into_iter();
             if let Some((_, web)) = listening.find(|(entry, _)| entry.name == "web") {

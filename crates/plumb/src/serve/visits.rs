@@ -41,7 +41,7 @@ fn report(run: &Run) -> String {
 /// A plumb for measuring alone has no pages: the text that `plumb report` prints.
 #[cfg(not(feature = "html"))]
 fn report(run: &Run) -> String {
-    let text = plumb_report::text::render(run, plumb_report::text::Style::default());
+    let text = plumb_report::text::render(run, &plumb_report::text::Style::default());
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
     format!("<!doctype html><meta charset=utf-8><pre>{escaped}</pre>")
 }

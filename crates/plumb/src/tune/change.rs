@@ -1,10 +1,8 @@
 //! `plumb tune apply` and `undo`.
 
-use std::io::{IsTerminal as _, Read as _};
 use std::path::Path as FilePath;
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::mpsc;
-use std::thread::{self, sleep};
+use std::process::{Child, ExitCode};
+use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -26,12 +24,10 @@ use plumb_report::text::render_tune_plan;
 use super::except::Except;
 use super::path::PathOptions;
 use super::status::told;
-use crate::output::{ask, print, print_page, say, style};
+use crate::agreed::agreed;
+use crate::output::{print, print_page, say, style};
 use crate::quantity::time_above_zero;
-use crate::usage::wrong;
-
-/// How long the watchdog waits for another plumb to be done, before it tries again.
-const RETRY: Duration = Duration::from_millis(200);
+use crate::watchdog;
 
 /// When changes are undone by themselves.
 #[derive(Clone, Copy)]
@@ -42,9 +38,6 @@ pub(super) enum End {
     /// With this process, and after a time at the latest.
     WithThis(Duration),
 }
-
-/// What the watchdog says when it stands on its own.
-const STANDS: &str = "watching\n";
 
 #[derive(Args)]
 pub(super) struct ApplyArguments {
@@ -230,19 +223,6 @@ fn not_at_boot(host: &HostPlan) -> String {
     )
 }
 
-/// Asks, where there is somebody to ask.
-pub(super) fn agreed(yes: bool) -> anyhow::Result<bool> {
-    if yes {
-        return Ok(true);
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(wrong(
-            "this changes the machine, and there is no terminal to ask on: add --yes; nothing was changed",
-        ));
-    }
-    Ok(ask("Change this machine so?")?)
-}
-
 /// Changes that are made, and the process that would undo them.
 pub(super) struct Made {
     journal: Journal,
@@ -258,23 +238,15 @@ impl Made {
         let mut store = store()?;
         let ours = |there: &Journal| there.id == self.journal.id;
         if !store.load()?.as_ref().is_some_and(ours) {
-            stop(self.watchdog);
+            watchdog::stop(self.watchdog);
             anyhow::bail!(
-                "somebody changed this machine's settings meanwhile, and plumb leaves them alone: plumb tune status"
+                "another program changed this machine's settings meanwhile, and plumb leaves them alone: plumb tune status"
             );
         }
         let undone = apply::undo(&mut store, &mut ThisMachine)?.unwrap_or_default();
         anyhow::ensure!(undone.failed.is_empty(), told(&undone));
-        stop(self.watchdog);
+        watchdog::stop(self.watchdog);
         Ok(())
-    }
-}
-
-/// Ends a watchdog, which heeds nothing else.
-fn stop(watchdog: Option<Child>) {
-    if let Some(mut watchdog) = watchdog {
-        let _ = watchdog.kill();
-        let _ = watchdog.wait();
     }
 }
 
@@ -300,7 +272,12 @@ pub(super) fn make(host: &HostPlan, runtime: bool, end: End) -> anyhow::Result<M
     // It stands before anything is changed, and does nothing while there is no journal of that id.
     let with_this = matches!(end, End::WithThis(_));
     let watchdog = time
-        .map(|time| start_watchdog(&id, time, with_this))
+        .map(|time| {
+            let words = ["tune".to_owned(), "watchdog".to_owned(), id.clone()];
+            let time = format!("{}ns", time.as_nanos());
+            let ends = with_this.then(|| "--or-input-ends".to_owned());
+            watchdog::start(words.into_iter().chain([time]).chain(ends), with_this)
+        })
         .transpose()?;
     let whole = |time: jiff::Timestamp| time.round(jiff::Unit::Second).unwrap_or(time).to_string();
     let made = apply::apply(
@@ -314,7 +291,7 @@ pub(super) fn make(host: &HostPlan, runtime: bool, end: End) -> anyhow::Result<M
     match made {
         Ok(journal) => Ok(Made { journal, watchdog }),
         Err(e) => {
-            stop(watchdog);
+            watchdog::stop(watchdog);
             Err(e.into())
         }
     }
@@ -351,52 +328,17 @@ fn permanent(
     Ok(Some((file, drop_in(host, &before))))
 }
 
-/// Starts the process that will undo it, and returns when that one stands on its own: whatever ends this
-/// one from then on leaves it alone. With this one it ends by the pipe that this one holds open.
-fn start_watchdog(id: &str, time: Duration, with_this: bool) -> anyhow::Result<Child> {
-    let failed = "cannot start the process that would undo it: nothing was changed";
-    let mut child = Command::new("/proc/self/exe")
-        .args(["tune", "watchdog", id])
-        .arg(format!("{}ns", time.as_nanos()))
-        .args(with_this.then_some("--or-input-ends"))
-        .stdin(if with_this {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .context(failed)?;
-    let mut said = String::new();
-    if let Some(mut stdout) = child.stdout.take() {
-        stdout.read_to_string(&mut said).context(failed)?;
-    }
-    anyhow::ensure!(said == STANDS, failed);
-    Ok(child)
-}
-
-/// The process that undoes a plan: it has a session of its own, so that it outlives the terminal, and
-/// heeds no signal but SIGKILL. It ends when the plan is undone, by itself or by somebody else.
+/// The process that undoes a plan. It ends when the plan is undone, by itself or by somebody else.
 pub(super) fn watchdog(arguments: &WatchdogArguments) -> anyhow::Result<ExitCode> {
-    plumb_net::process::detach().context("cannot detach")?;
-    print(STANDS)?;
-    // The one that started it waits for the end of the pipe.
-    plumb_net::process::close_stdout()?;
+    watchdog::stand()?;
     if arguments.or_input_ends {
-        let (open, ended) = mpsc::channel::<()>();
-        // It ends with the input, or with this process.
-        thread::spawn(move || {
-            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-            drop(open);
-        });
-        let _ = ended.recv_timeout(arguments.time);
+        watchdog::wait_for_input_or(arguments.time);
     } else {
         sleep(arguments.time);
     }
     loop {
         match store() {
-            Err(JournalError::Busy) => sleep(RETRY),
+            Err(JournalError::Busy) => sleep(watchdog::RETRY),
             Err(e) => return Err(e.into()),
             Ok(mut store) => {
                 let ours = store.load()?.is_some_and(|j| j.id == arguments.id);

@@ -14,7 +14,7 @@ use plumb_model::units::BitRate;
 
 use crate::calc::share;
 use crate::output::read_run;
-use crate::quantity::{rate_above_zero, time};
+use crate::quantity::{rate_above_zero, round_trip};
 use crate::usage::wrong;
 use crate::words;
 
@@ -25,7 +25,7 @@ pub(super) struct PathOptions {
     #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
     rate: Option<BitRate>,
     /// Round-trip time of the idle path
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = round_trip)]
     rtt: Option<Duration>,
     /// Share of packets that the path loses, such as 0.01%
     #[arg(long, value_parser = share)]

@@ -56,7 +56,7 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
         }
     }
     if journal.is_of_another_boot() {
-        text += "The machine was started anew since: only what the drop-in file brings back is still set.\n";
+        text += "The machine was restarted since: only what the drop-in file brings back is still set.\n";
     }
     for (step, standing) in &rows {
         let how = match standing {

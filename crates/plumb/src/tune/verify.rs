@@ -34,9 +34,10 @@ use plumb_net::sysctl;
 use plumb_report::text::render_tune_plan;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
-use super::change::{End, Made, agreed, free, make};
+use super::change::{End, Made, free, make};
 use super::except::Except;
 use super::path::{Path, PathOptions};
+use crate::agreed::agreed;
 use crate::exit::{Ends, stop_flag};
 use crate::load_options::enough_budget;
 use crate::output::{Output, prompt_page, say, style};

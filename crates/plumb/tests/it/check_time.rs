@@ -42,26 +42,21 @@ fn the_time_is_kept_whatever_the_path_does() {
         &|| within(&stops, "", 60.0),
         &|| within(dead, "--quick", 20.0),
         &|| within(dead, "", 60.0),
-        &a_quick_check_settles_nothing,
-        &|| {
-            let (took_s, _) = timed(LINE, LINE, "");
-            assert!(took_s <= 60.0, "{took_s} s");
-        },
+        &a_quick_check_clears_nothing,
     ]);
 }
 
-/// The line is healthy, but for what takes longer than 4 s to see.
-fn a_quick_check_settles_nothing() {
+/// A line that hides nothing is examined as long as one may be.
+pub(crate) fn a_check_of_a_healthy_line_keeps_its_time() {
+    let (took_s, _) = timed(LINE, LINE, "");
+    assert!(took_s <= 60.0, "{took_s} s");
+}
+
+/// Whatever its 4 s show: longer ones may show more (`corpus::a_recorded_quick_check_settles_nothing` is such a verdict).
+fn a_quick_check_clears_nothing() {
     let (took_s, text) = timed(LINE, LINE, "--quick");
     assert!(took_s <= 20.0, "{took_s} s");
-    let run = Run::from_json(&text).unwrap();
-    let verdict = run.verdict.unwrap();
-    assert_eq!(
-        verdict.clearance,
-        Some(Clearance::NotMeasured),
-        "{verdict:?}"
-    );
-    assert!(verdict.headline.starts_with("Not settled:"), "{verdict:?}");
-    let looked = verdict.looked_for.unwrap();
-    assert!(!looked.absent.is_empty() && !looked.not.is_empty());
+    let verdict = Run::from_json(&text).unwrap().verdict.unwrap();
+    let cleared = Some(Clearance::Cleared);
+    assert_ne!(verdict.clearance, cleared, "{verdict:?}");
 }

@@ -38,6 +38,12 @@ fn what_was_typed_is_named_with_what_is_near() {
         ("rate server -t 5x", &["5x", "5, 5s, 250ms or 2m"]),
         ("rate server --udp", &["-b 50mbit"]),
         ("check server:http", &["server:http", "1 to 65535"]),
+        ("explain jiter", &["'jiter': did you mean jitter?"]),
+        ("check http://server:99999/", &["1 to 65535"]),
+        ("mtr server", &["plumb path --continuous"]),
+        ("calc --rate 10mbit", &["plumb calc bdp"]),
+        ("ping server -i", &["--interval <TIME>", "250ms"]),
+        ("tune plan --os openbs", &["did you mean openbsd?"]),
         ("explain nothing-at-all", &["nothing-at-all", "topics are"]),
         ("lab set home.up.x y", &["'y'", "KEY=VALUE"]),
         ("lab list no-such-word", &["no-such-word", "access lines"]),
@@ -69,7 +75,9 @@ fn habits_of_other_tools_are_understood() {
         "rate 127.0.0.1 -p 9 -t 10 -R",
         "rate 127.0.0.1 -p 9 -u -b 20M -P 2 --reverse",
         "rate 127.0.0.1 -p 9 -u -b 0",
+        "rate 127.0.0.1 -p 9 -u -b 5M --length 1200 --bytes 10M",
         "rate 127.0.0.1 -p 9 -b 10000 --bidir --time 5",
+        "page 127.0.0.1:9",
         "rate 127.0.0.1 -p 9 -C reno --parallel 2 --set-mss 1000",
         "load 127.0.0.1 -p 9 -t 5 -P 2 -R",
         "transactions 127.0.0.1 -p 9 -t 5 -P 2 -u",
@@ -208,14 +216,16 @@ fn progress_leaves_nothing_above_a_result() {
 
 #[test]
 fn nothing_applied_is_nothing_to_undo_for_every_user() {
-    let line = format!("setpriv --reuid 65534 --regid 65534 --clear-groups {PLUMB} tune undo");
-    let output = Command::new("sh").args(["-c", &line]).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(
-        stdout(&output).contains("nothing to undo"),
-        "{}",
-        stdout(&output)
-    );
+    for verb in ["tune undo", "shape undo lo"] {
+        let line = format!("setpriv --reuid 65534 --regid 65534 --clear-groups {PLUMB} {verb}");
+        let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(
+            stdout(&output).contains("nothing to undo"),
+            "{}",
+            stdout(&output)
+        );
+    }
 }
 
 #[test]

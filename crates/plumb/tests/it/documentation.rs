@@ -11,12 +11,13 @@ use crate::documents::{listed_under, verbs};
 const UPDATE: &str = "PLUMB_UPDATE_DOCS";
 
 /// Verbs, and the page of the knowledge base that has the background where it is not named as the verb is.
-const BACKGROUND: [(&str, &str); 5] = [
+const BACKGROUND: [(&str, &str); 6] = [
     ("check", "verdict"),
     ("rate", "throughput"),
     ("load", "loaded-latency"),
     ("owd", "one-way-delay"),
     ("tune", "tuning"),
+    ("shape", "shaping"),
 ];
 
 fn help(command: &[&str]) -> String {

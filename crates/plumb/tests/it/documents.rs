@@ -8,6 +8,8 @@ use plumb_lab::list::ScenarioList;
 use plumb_lab::stats::LabStats;
 use plumb_model::calc::Calculation;
 use plumb_model::run::Run;
+use plumb_model::segments::Segments;
+use plumb_model::shape::{ShapePlan, ShapeStatus};
 use plumb_model::tune::{TunePlan, TuneStatus};
 use plumb_report::compare::Comparison;
 use schemars::schema_for;
@@ -21,7 +23,10 @@ fn schemas_are_those_of_the_types() {
     for (name, schema) in [
         ("run", schema_for!(Run).to_value()),
         ("compare", schema_for!(Comparison).to_value()),
+        ("segments", schema_for!(Segments).to_value()),
         ("calc", schema_for!(Calculation).to_value()),
+        ("shape-plan", schema_for!(ShapePlan).to_value()),
+        ("shape-status", schema_for!(ShapeStatus).to_value()),
         ("tune-plan", schema_for!(TunePlan).to_value()),
         ("tune-status", schema_for!(TuneStatus).to_value()),
         ("lab-list", schema_for!(ScenarioList).to_value()),
@@ -318,9 +323,9 @@ fn the_documentation_lists_every_verb_and_topic_and_nothing_else() {
 }
 
 #[test]
-fn the_documentation_lists_every_command_of_lab_and_tune_and_nothing_else() {
+fn the_documentation_lists_every_command_of_these_verbs_and_nothing_else() {
     let readme = std::fs::read_to_string(repository().join("docs/README.md")).unwrap();
-    for verb in ["lab", "tune"] {
+    for verb in ["lab", "shape", "tune"] {
         let start = format!("| `plumb {verb} ");
         let rows = readme.lines().filter(|line| line.starts_with(&start));
         let of_verb = format!("{verb} ");

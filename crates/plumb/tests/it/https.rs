@@ -18,7 +18,7 @@ use rustls::{ServerConfig, ServerConnection};
 const INSIDE: &str = "PLUMB_TEST_TLS";
 
 /// A certificate for a name in a folder, as the server and as the client wants it.
-fn certificate(folder: &Path, file: &str, name: &str) {
+pub(crate) fn certificate(folder: &Path, file: &str, name: &str) {
     let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
     let write = |suffix: &str, bytes: &[u8]| {
         std::fs::write(folder.join(format!("{file}.{suffix}")), bytes).unwrap();
@@ -52,6 +52,19 @@ pub(super) fn base64(bytes: &[u8]) -> String {
     text + "\n"
 }
 
+/// A server with the certificate `server` of a folder.
+pub(crate) fn of_server(folder: &Path) -> Arc<ServerConfig> {
+    let read = |suffix: &str| std::fs::read(folder.join(format!("server.{suffix}"))).unwrap();
+    let key = PrivatePkcs8KeyDer::from(read("key"));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![CertificateDer::from(read("der"))], key.into());
+    Arc::new(config.unwrap())
+}
+
 /// A program in the laboratory: answers every request over TLS.
 #[test]
 #[ignore = "a program that the other test starts in a laboratory"]
@@ -59,16 +72,7 @@ fn program_tls_server() {
     let Some(folder) = std::env::var_os(INSIDE) else {
         return;
     };
-    let read = |file: &str| std::fs::read(Path::new(&folder).join(file)).unwrap();
-    let key = PrivatePkcs8KeyDer::from(read("server.key"));
-    let config =
-        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![CertificateDer::from(read("server.der"))], key.into())
-            .unwrap();
-    let config = Arc::new(config);
+    let config = of_server(Path::new(&folder));
     let listener = TcpListener::bind(("0.0.0.0", 443)).unwrap();
     // It ends with the laboratory.
     for stream in listener.incoming() {
@@ -143,12 +147,12 @@ fn the_parts_of_a_request_are_apart_and_certificates_are_checked() {
         "{checked:?}"
     );
     let phases = checked.phases.as_deref().unwrap();
-    let parts = [phases.connect_s, phases.tls_s, phases.first_byte_s].map(|part| part.unwrap().p50);
+    let parts = [phases.connect_s, phases.tls_s, phases.first_byte_s].map(Option::unwrap);
     for part in parts {
-        // A round trip of 40 ms each (TLS 1.3), and what both programs work in a busy machine.
-        assert!((0.040..0.080).contains(&part), "{parts:?}");
+        // A round trip of 40 ms each (TLS 1.3), and what both programs work; a busy machine adds to it, and not to every one.
+        assert!((0.040..0.070).contains(&part.min), "{parts:?}");
     }
-    assert_eq!(checked.rtt_s.unwrap().p50, parts[2]);
+    assert_eq!(checked.rtt_s.unwrap().p50, parts[2].p50);
     let believed = |run: &Run| run.measurements[0].settings["certificates_checked"].clone();
     assert_eq!(
         [0, 1, 2].map(|n| believed(&runs[n])),

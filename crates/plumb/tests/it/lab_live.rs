@@ -327,7 +327,9 @@ fn a_service_that_ends_is_told() {
         };
         signal(*service as i32, "KILL");
         until("the note is there", || {
-            done(&["lab", "stats"]).contains(
+            let said = done(&["lab", "stats"]);
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            said.contains(
                 "'plumb serve --quiet' on server ended while the lab was running (SIGKILL)",
             )
         });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::network::Network;
-use crate::common::{logged_in, measured_in, words};
+use crate::common::{late_s, logged_in, measured_in, words};
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{Measurement, Run};
@@ -143,9 +143,10 @@ fn one_way_delay_is_within_its_uncertainty_where_ways_differ() {
             .filter(|line| line["way"] == way && line["bytes"] == PACKET_BYTES)
             .filter_map(|line| Some(line["left_s"].as_f64()? - line["entered_s"].as_f64()?))
             .collect();
-        let truth_s = crossed.iter().sum::<f64>() / crossed.len() as f64;
+        // The least of each, to which a busy machine adds nothing.
+        let truth_s = crossed.iter().copied().fold(f64::INFINITY, f64::min);
         let delay = result(&run, direction).one_way_delay.unwrap();
-        let off_s = (delay.delay_s.mean - truth_s).abs();
+        let off_s = (delay.delay_s.min - truth_s).abs();
         assert!(
             off_s <= delay.uncertainty_s,
             "{way}: {truth_s} s, measured {delay:?}"
@@ -169,7 +170,8 @@ fn a_slow_line_shows_its_rate_and_not_what_was_asked() {
         assert_eq!(measured(udp), truth(&log, way), "{way}");
         let pdv = udp.receiver.as_ref().unwrap().pdv_s.unwrap();
         // The queue: nothing, and then all of it.
-        assert!((0.090..0.115).contains(&pdv.max), "{pdv:?}");
+        let most = 0.115 + late_s(&run);
+        assert!((0.090..most).contains(&pdv.max), "{pdv:?}");
     }
 }
 

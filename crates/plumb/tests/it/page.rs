@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::common::network::Network;
 use crate::common::slots::{self, Weight};
-use crate::common::{stderr, stdout};
+use crate::common::{late_s, stderr, stdout};
 use crate::https::base64;
 use plumb_model::results::Outcome;
 use plumb_model::results::page_load::{HttpVersion, PageLoadResult, PageObject};
@@ -91,24 +91,28 @@ fn network(folder: &Path, line: [&str; 2]) -> Network {
     network
 }
 
-/// Loads pages, each with its options, one after the other.
-fn loads(network: &Network, ca: &str, pages: &[&str]) -> Vec<PageLoadResult> {
+/// Loads pages, each with its options, three times; the fastest load of each, because a machine that stalls only adds to its time,
+/// and by how much the laboratory was late meanwhile.
+fn loads(network: &Network, ca: &str, pages: &[&str]) -> (Vec<PageLoadResult>, f64) {
     let script = pages
         .iter()
-        .map(|page| format!("plumb page {page} --ca {ca} -4 --json\n"));
+        .map(|page| format!("plumb page {page} --count 3 --ca {ca} -4 --json\n"));
     let output = network.run(&["bash", "-c", &script.collect::<String>()]);
     let text = stdout(&output);
-    let results: Vec<PageLoadResult> = text
-        .lines()
-        .map(
-            |line| match Run::from_json(line).unwrap().measurements.remove(0).outcome {
-                Outcome::PageLoad(load) => *load,
-                other => panic!("{other:?}"),
-            },
-        )
-        .collect();
+    let runs = text.lines().map(|line| Run::from_json(line).unwrap());
+    let loads = runs.map(|run| {
+        let late_s = late_s(&run);
+        let each = run.measurements.into_iter().map(|m| match m.outcome {
+            Outcome::PageLoad(load) => *load,
+            other => panic!("{other:?}"),
+        });
+        let seconds = |load: &PageLoadResult| load.load_s.unwrap_or(f64::INFINITY);
+        let fastest = each.min_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+        (fastest.unwrap(), late_s)
+    });
+    let (results, late): (Vec<_>, Vec<_>) = loads.unzip();
     assert_eq!(results.len(), pages.len(), "{text}{}", stderr(&output));
-    results
+    (results, late.into_iter().fold(0.0, f64::max))
 }
 
 /// Nothing is faster than so many round trips, and nothing that takes another one is as fast as half a trip more.
@@ -161,7 +165,7 @@ fn a_page_takes_the_round_trips_of_its_protocols() {
         ),
     ];
     let pages: Vec<&str> = cases.iter().map(|(page, ..)| *page).collect();
-    let results = loads(&network, &ca, &pages);
+    let (results, late_s) = loads(&network, &ca, &pages);
     for ((url, version, [first, all], connections, redirects), result) in cases.iter().zip(&results)
     {
         assert!(result.complete, "{url}: {result:#?}");
@@ -192,7 +196,7 @@ fn a_page_takes_the_round_trips_of_its_protocols() {
         // TLS 1.2's is.
         let connect = result.connect_s.unwrap();
         assert!(
-            connect.min >= RTT_S - 0.001 && connect.max < RTT_S + 0.01,
+            connect.min >= RTT_S - 0.001 && connect.max < RTT_S + 0.01 + late_s,
             "{url}: {connect:?}"
         );
         if let Some(tls) = result.tls_s {
@@ -228,7 +232,7 @@ fn a_large_object_takes_the_time_of_the_line() {
         "http://server/large.html",
     ];
     let _slot = slots::take(Weight::Slow);
-    let results = loads(&network, &ca, &pages);
+    let (results, _) = loads(&network, &ca, &pages);
     for (url, result) in pages.iter().zip(&results) {
         assert!(result.complete, "{url}: {result:#?}");
         let body_s = result.objects[1].body_s.unwrap();
@@ -312,7 +316,7 @@ fn what_cannot_be_loaded_is_said() {
         "export SSL_CERT_FILE={other}
          plumb page https://server/ 2>&1; echo exit $?
          plumb page http://server:9/ -4 2>&1; echo exit $?
-         plumb page server 2>&1; echo exit $?
+         plumb page ftp://server/ 2>&1; echo exit $?
          plumb page https://server/ --gzip 2>&1; echo exit $?
          plumb page https://server/ --ca {ca} --objects {} --gzip; echo exit $?
          export SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null
@@ -326,7 +330,7 @@ fn what_cannot_be_loaded_is_said() {
     for (part, words) in parts.iter().zip([
         ["TLS handshake failed", "not believed"],
         ["10.0.0.2:9", "connection refused"],
-        ["begins with http://", "--help"],
+        ["only http and https", "--help"],
         ["searched", "--objects"],
         ["HTTP status 404", "page load time"],
         ["no certificate of anybody", "ca-certificates"],

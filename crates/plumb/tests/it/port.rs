@@ -178,7 +178,8 @@ fn every_protocol_times_the_same_line() {
             ],
         )
     };
-    let icmp = ping(&checked("icmp", "server").run).rtt_s.unwrap().p50;
+    // The fastest: eight probes take a quarter of a second, in which a machine may stand still.
+    let icmp = ping(&checked("icmp", "server").run).rtt_s.unwrap().min;
     for (protocol, target, answer) in [
         ("tcp", "server:7586", Some("SYN-ACK")),
         ("tcp", "server:9", Some("RST")),
@@ -196,7 +197,7 @@ fn every_protocol_times_the_same_line() {
                 result.answers
             );
         }
-        let apart = (result.rtt_s.unwrap().p50 - icmp).abs();
+        let apart = (result.rtt_s.unwrap().min - icmp).abs();
         // What our own threads add where they time a reset.
         assert!(apart < 0.003, "{protocol} {target}: {apart} from {icmp}");
     }

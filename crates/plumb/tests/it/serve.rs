@@ -103,12 +103,12 @@ fn a_configuration_is_checked_read_and_read_again() {
     assert!(status == Some(1) && said.contains("/none.toml"), "{said}");
 
     write("[protocols]\nstamp = false\n");
-    let responder = Responder::start_for(Weight::Light, &["--config", path]);
+    let mut responder = Responder::start_for(Weight::Light, &["--config", path]);
     let address = SocketAddr::from(([127, 0, 0, 1], responder.port));
     let connect = || Client::connect("box", address, Duration::from_secs(3));
     drop(connect().unwrap());
+    let id = responder.child.id().to_string();
     let hangup = || {
-        let id = responder.child.id().to_string();
         let sent = Command::new("kill").args(["-s", "HUP", &id]).status();
         assert!(sent.unwrap().success());
     };
@@ -128,6 +128,10 @@ fn a_configuration_is_checked_read_and_read_again() {
         std::thread::sleep(Duration::from_millis(50));
     };
     assert!(denied.contains("does not serve 127.0.0.1"), "{denied}");
+    // The thread that waits for SIGHUP keeps no SIGTERM from the one that ends the program.
+    assert!(terminate(&mut responder) < ENDS_WITHIN);
+    let status = responder.child.wait().unwrap();
+    assert!(status.success(), "{status}");
 }
 
 #[test]

@@ -14,9 +14,12 @@ const FQ_CODEL: &str = r#""fq_codel""#;
 
 /// A line of 20 Mbit/s and 20 ms with that queue on the way up.
 fn line(queue: &str) -> Network {
-    let delay = r#"{ type = "delay", delay = "10ms" }"#;
-    let up = format!(r#"{{ type = "shaper", rate = "20mbit", queue = {queue} }}, {delay}"#);
-    Network::served_line(&up, delay)
+    let way = |queue: &str| {
+        format!(
+            r#"{{ type = "shaper", rate = "20mbit", queue = {queue} }}, {{ type = "delay", delay = "10ms" }}"#
+        )
+    };
+    Network::served_line(&way(queue), &way(FIFO))
 }
 
 /// An upload over such a line; what its users send shares the way up.
@@ -43,8 +46,6 @@ fn flows_share_as_their_queues_and_their_kinds_have_it() {
     // The longest first.
     side_by_side(&[
         &background_traffic_leaves_the_link_to_the_others,
-        &a_queue_for_all_gives_to_each_flow_and_not_to_each_user,
-        &background_traffic_alone_uses_the_link,
         &background_traffic_runs_beside_another_test_of_the_same_host,
         &flows_of_one_kind_share_alike_where_each_has_its_queue,
         &congestion_controls_are_told_apart,
@@ -64,7 +65,7 @@ fn flows_of_one_kind_share_alike_where_each_has_its_queue() {
     }
 }
 
-fn a_queue_for_all_gives_to_each_flow_and_not_to_each_user() {
+pub(crate) fn a_queue_for_all_gives_to_each_flow_and_not_to_each_user() {
     let (_, result) = upload(FIFO, &["--flows", "cubic=1,cubic=4", "--duration", "15s"]);
     let [one, four] = sharing(&result).groups.as_slice() else {
         panic!("{:?}", result.sharing)
@@ -103,7 +104,7 @@ fn background_traffic_leaves_the_link_to_the_others() {
     assert!(result.bps > 17.5e6, "{}", result.bps);
 }
 
-fn background_traffic_alone_uses_the_link() {
+pub(crate) fn background_traffic_alone_uses_the_link() {
     let (run, result) = upload(FIFO, &["--background", "--duration", "15s"]);
     // 1448 of 1500 bytes of 20 Mbit/s.
     assert!(

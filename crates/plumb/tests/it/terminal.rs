@@ -237,7 +237,7 @@ const WRITERS: &[(&str, &str)] = &[
         "lines in batches, cleaned there",
     ),
     (
-        "crates/plumb/src/path/live.rs",
+        "crates/plumb/src/screen.rs",
         "a screen, whose lines are cleaned there",
     ),
     (

@@ -5,9 +5,6 @@ use plumb_lab::scenario::Scenario;
 use plumb_lab::truth::{Deviation, truth};
 use plumb_model::run::Run;
 
-/// Phases of this length suffice where no queue holds 200 ms: there, and in the slow set, they last as long as a user's.
-const SHORT: &[&str] = &["--duration", "6s"];
-
 /// The Run of a scenario agrees with its truth, conforms to the schema, and is not taken for
 /// the Run of any of `others`.
 pub(crate) fn holds(name: &str, options: &[&str], others: &[&str]) {
@@ -45,67 +42,48 @@ fn deviations(checked: &Checked, scenario: &Scenario) -> Vec<String> {
         .collect()
 }
 
-/// A check takes up to a minute, in which lines this slow leave the machine idle most of the time.
 #[test]
-fn slow_lines_and_a_small_receive_buffer() {
+fn home_cable() {
+    let others = ["home-cable-managed", "fibre", "long-fat-sndbuf"];
+    holds("home-cable", &[], &others);
+}
+
+/// Where nothing fills a queue two seconds of load are enough.
+const NO_QUEUE: &[&str] = &["--duration", "2s"];
+
+#[test]
+fn mtu_black_hole_down() {
+    let others = ["pppoe", "udp-blocked"];
+    holds("mtu-black-hole-down", NO_QUEUE, &others);
+}
+
+/// What is on the path besides lines and queues.
+pub(crate) fn what_the_path_holds_back_is_named() {
     side_by_side(&[
         &|| {
-            let others = ["home-cable-managed", "fibre", "long-fat-sndbuf"];
-            holds("home-cable", &[], &others);
+            let others = ["mtu-black-hole-down", "pings-limited"];
+            holds("pppoe", NO_QUEUE, &others);
         },
         &|| {
-            let others = ["home-cable", "fibre", "long-fat-rcvbuf"];
-            holds("home-cable-managed", SHORT, &others);
+            let others = ["ipv6-broken", "pppoe"];
+            holds("transparent-proxy", NO_QUEUE, &others);
         },
-        &|| holds("home-lossy", SHORT, &["home-cable-managed", "fibre"]),
         &|| {
-            let others = ["long-fat-sndbuf", "fibre", "home-cable"];
-            holds("long-fat-rcvbuf", SHORT, &others);
+            let others = ["pings-limited", "port-filtered"];
+            holds("udp-blocked", NO_QUEUE, &others);
         },
-    ]);
-}
-
-#[test]
-fn long_fat_sndbuf() {
-    let others = ["long-fat-rcvbuf", "fibre", "home-cable"];
-    holds("long-fat-sndbuf", SHORT, &others);
-}
-
-#[test]
-fn fibre() {
-    let others = [
-        "home-cable",
-        "home-cable-managed",
-        "long-fat-sndbuf",
-        "long-fat-rcvbuf",
-    ];
-    holds("fibre", SHORT, &others);
-}
-
-/// What is on the path besides lines and queues. Where nothing fills a queue two seconds of load are enough.
-#[test]
-fn what_stands_between_the_ends_is_named() {
-    let short: &[&str] = &["--duration", "2s"];
-    side_by_side(&[
-        &|| holds("mtu-black-hole-down", short, &["pppoe", "udp-blocked"]),
-        &|| holds("pppoe", short, &["mtu-black-hole-down", "pings-limited"]),
-        &|| holds("udp-blocked", short, &["pings-limited", "port-filtered"]),
         &|| {
-            holds(
-                "pings-limited",
-                short,
-                &["udp-blocked", "transparent-proxy"],
-            )
+            let others = ["udp-blocked", "transparent-proxy"];
+            holds("pings-limited", NO_QUEUE, &others);
         },
-        &|| holds("port-filtered", short, &["udp-blocked", "ipv6-broken"]),
         &|| {
-            holds(
-                "ipv6-broken",
-                short,
-                &["transparent-proxy", "port-filtered"],
-            )
+            let others = ["udp-blocked", "ipv6-broken"];
+            holds("port-filtered", NO_QUEUE, &others);
         },
-        &|| holds("transparent-proxy", short, &["ipv6-broken", "pppoe"]),
+        &|| {
+            let others = ["transparent-proxy", "port-filtered"];
+            holds("ipv6-broken", NO_QUEUE, &others);
+        },
     ]);
 }
 

@@ -89,9 +89,9 @@ pub struct FoundHop {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// It was stopped before anybody had answered.
-    #[error("it was stopped before it was known who stands on the way")]
+    #[error("it was stopped before it was known which routers are on the path")]
     Stopped,
-    #[error("nothing answered, neither the far end nor a router on the way")]
+    #[error("nothing answered, neither the far end nor a router on the path")]
     Silence,
     #[error("{0}")]
     Nowhere(#[from] Nowhere),

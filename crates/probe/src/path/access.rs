@@ -30,7 +30,7 @@ impl Access {
                  addresses, MPLS labels, TCP's maximum segment size), TCP probes and other flows are not seen"
             }
             Self::Udp => {
-                "the probes are UDP datagrams with a port for each hop, which may be of different ways where \
+                "the probes are UDP datagrams with a port for each hop, which may take different paths where \
                  routers share traffic; what routers quote (changes of DSCP, ECN and addresses, MPLS labels, \
                  TCP's maximum segment size) and TCP probes are not seen"
             }
@@ -152,6 +152,23 @@ impl HopNetwork for Opened {
 /// # Errors
 /// When the target cannot be explored, or not by this protocol; each says what to do.
 pub fn open(target: &Target, protocol: ProtocolAndPort) -> Result<Opened, OpenError> {
+    let session = getrandom::u32().map_err(|error| OpenError::Local {
+        name: target.name.clone(),
+        what: "drawing a random number",
+        source: io::Error::other(error.to_string()),
+    })?;
+    open_as(target, protocol, session)
+}
+
+/// The same with a number that marks its probes; equal ones make equal flows, which take one route.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_as(
+    target: &Target,
+    protocol: ProtocolAndPort,
+    session: u32,
+) -> Result<Opened, OpenError> {
     let name = || target.name.clone();
     let address = target.address.ip();
     if is_not_one_host(address) || is_broadcast_here(target.address) {
@@ -160,11 +177,6 @@ pub fn open(target: &Target, protocol: ProtocolAndPort) -> Result<Opened, OpenEr
             address,
         });
     }
-    let session = getrandom::u32().map_err(|error| OpenError::Local {
-        name: name(),
-        what: "drawing a random number",
-        source: io::Error::other(error.to_string()),
-    })?;
     let raw = match RawHops::open(target, protocol, session) {
         Ok(raw) => return Ok(Opened::Raw(Box::new(raw))),
         Err(error) => error,

@@ -33,6 +33,6 @@ pub mod unprivileged;
 #[cfg(test)]
 pub(crate) mod virtual_time;
 
-pub use access::{Access, OpenError, Opened, open};
+pub use access::{Access, OpenError, Opened, open, open_as};
 pub use probe::{Answer, AnswerKind, Answered, HopNetwork, Nowhere, Probe, ProbeId};
 pub use target::{ProtocolAndPort, Target, UDP_PORT};

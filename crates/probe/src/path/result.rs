@@ -106,7 +106,7 @@ impl TraceLog {
                 );
             } else if hop.addresses.len() > 1 && self.plan.flow_per_cycle {
                 hop.notes.push(
-                    "each cycle is a flow of its own here, and flows take different ways"
+                    "each cycle is a flow of its own here, and flows take different paths"
                         .to_owned(),
                 );
             }
@@ -405,7 +405,7 @@ fn hop(ttl: u8, shots: &[&Shot], in_use: Option<(u8, &[usize])>, answers: HopAns
                 .to_owned(),
         ),
         HopAnswers::TooFew => notes.push(format!(
-            "left {} of {sent} probes unanswered, those beyond it none: too few probes to tell whether it limits its ICMP or packets are lost",
+            "left {} of {sent} probes unanswered, those beyond it none: too few probes to show whether it limits its ICMP or packets are lost",
             sent - received
         )),
         HopAnswers::Unclear if at_target => notes.push(

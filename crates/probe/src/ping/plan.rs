@@ -470,9 +470,7 @@ impl ProbeError {
                 | Size { .. }
         )
     }
-}
 
-impl ProbeError {
     /// Why there is no socket for ICMP. Who may open none is told EPERM (raw(7)); EACCES comes from
     /// connecting it (connect(2)).
     pub(crate) fn icmp(plan: &Plan, source: IcmpError) -> Self {

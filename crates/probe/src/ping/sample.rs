@@ -319,7 +319,7 @@ impl Record {
     }
 
     /// The times at both ends; ours by the kernel's stamps where they can be trusted.
-    fn exchange(&self) -> Option<Exchange> {
+    pub(crate) fn exchange(&self) -> Option<Exchange> {
         let answer = self.answer?;
         let far = answer.far_end?;
         // How long after our own reading the packet left, and before it the answer came.

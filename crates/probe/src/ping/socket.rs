@@ -51,7 +51,7 @@ pub(crate) fn not_sent(error: io::Error, to: IpAddr, outlet: &Outlet) -> io::Err
     }
     match known_bytes(SocketAddr::new(to, 0), outlet) {
         Ok(bytes) => io::Error::other(format!(
-            "it is larger than the {bytes} bytes, headers included, that this host knows the way to carry whole"
+            "it is larger than the {bytes} bytes, headers included, that this host knows the path to carry whole"
         )),
         Err(_) => error,
     }

@@ -19,7 +19,7 @@ use plumb_net::udp_counters::Drops;
 use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
 use super::plan::ManyPlan;
 use super::tally::Tally;
-use crate::ping::sample::{Answer, Moment, Record, Said};
+use crate::ping::sample::{Answer, Exchange, Moment, Record, Said};
 
 /// Probes handed to the kernel at once at most: at 100,000 a second a third of a millisecond's.
 const BATCH: usize = 32;
@@ -54,6 +54,8 @@ pub enum ManySeen {
         said: Option<Said>,
         /// When the answer was in hand, ns of CLOCK_REALTIME.
         at_ns: u64,
+        /// The times at both ends; absent where the far end tells none.
+        exchange: Option<Exchange>,
     },
     /// Another answer to the same probe.
     Again {
@@ -66,6 +68,8 @@ pub enum ManySeen {
         target: u32,
         /// Round of the probe.
         round: u64,
+        /// When it was sent, ns of CLOCK_REALTIME.
+        sent_ns: u64,
     },
     /// An ICMP error came back, a connection failed, or our own machine did not send.
     Failed {
@@ -432,7 +436,12 @@ impl<'a> Prober<'a> {
             if let Some(tally) = self.tallies.get_mut(target as usize) {
                 tally.late += 1;
             }
-            tell(&|| ManySeen::Lost { target, round });
+            let sent_ns = record.sent.realtime_ns;
+            tell(&|| ManySeen::Lost {
+                target,
+                round,
+                sent_ns,
+            });
             return;
         }
         // Without stamps of departures they are our own, unless something else timed the whole.
@@ -456,6 +465,7 @@ impl<'a> Prober<'a> {
             hop_limit: answer.hop_limit,
             said: answer.said,
             at_ns: answer.at.realtime_ns,
+            exchange: record.exchange(),
         });
     }
 
@@ -481,10 +491,15 @@ impl<'a> Prober<'a> {
             if now_ns < flight.sent.monotonic_ns.saturating_add(self.timeout_ns) {
                 break;
             }
-            if !flight.settled {
+            let (settled, sent_ns) = (flight.settled, flight.sent.realtime_ns);
+            if !settled {
                 self.outstanding -= 1;
                 let (target, round) = (self.target(self.base), self.round(self.base));
-                tell(&|| ManySeen::Lost { target, round });
+                tell(&|| ManySeen::Lost {
+                    target,
+                    round,
+                    sent_ns,
+                });
             }
             self.flights.pop_front();
             self.base += 1;

@@ -108,8 +108,11 @@ fn scenario(run: &Run) -> String {
     )
 }
 
+/// The measurements of a phase whose numbers are compared.
 fn of_phase(run: &Run, of: Phase) -> impl Iterator<Item = &Measurement> {
-    run.measurements.iter().filter(move |m| phase(m) == of)
+    let plain = run.measurements.iter();
+    let plain = plain.filter(|m| m.context.experiment.is_none());
+    plain.filter(move |m| phase(m) == of)
 }
 
 /// What the results of a phase say of how they were made, each thing once.

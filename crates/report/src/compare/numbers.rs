@@ -9,9 +9,12 @@ use super::quantity::{ChangeUnit, Quantities, Quantity, RTT};
 use crate::registry::{phase, shown};
 use crate::show::RoundTrips;
 
-/// All of them, round trips and rates first; those that are not finite are not there.
-pub(super) fn numbers(run: &Run) -> Vec<Quantity> {
-    let mut measurements: Vec<&Measurement> = run.measurements.iter().collect();
+/// All of them, round trips and rates first; those that are not finite are not there. An experiment is not among them: a check
+/// makes it where something asks for it, so that another Run of the same path may lack it.
+pub(crate) fn numbers(run: &Run) -> Vec<Quantity> {
+    let plain = run.measurements.iter();
+    let mut measurements: Vec<&Measurement> =
+        plain.filter(|m| m.context.experiment.is_none()).collect();
     let place = |measurement: &Measurement| {
         let (result, phase) = (shown(measurement), phase(measurement));
         match (result.round_trips(), result.rate()) {
@@ -21,12 +24,13 @@ pub(super) fn numbers(run: &Run) -> Vec<Quantity> {
         }
     };
     sort_few(&mut measurements, |a, b| place(a).cmp(&place(b)));
-    let mut found: Vec<_> = measurements.into_iter().flat_map(of).collect();
+    let mut found: Vec<_> = measurements.into_iter().flat_map(of_measurement).collect();
     found.retain(|(_, value)| value.is_finite());
     found
 }
 
-fn of(measurement: &Measurement) -> Vec<Quantity> {
+/// Those of one measurement, whatever they are.
+pub(crate) fn of_measurement(measurement: &Measurement) -> Vec<Quantity> {
     let (result, phase) = (shown(measurement), phase(measurement));
     let round_trips = result.round_trips().map(|row| round_trips(phase, &row));
     let mut found = round_trips.unwrap_or_default();

@@ -133,7 +133,7 @@ const SAME_MOS: f64 = 0.1;
 impl ChangeUnit {
     /// Whether a change is for the better; `None` where it is within what two measurements of the
     /// same path differ by.
-    pub(super) fn better(self, before: f64, after: f64) -> Option<bool> {
+    pub(crate) fn better(self, before: f64, after: f64) -> Option<bool> {
         let change = (after - before).abs();
         let larger = before.abs().max(after.abs());
         match self {

@@ -55,19 +55,19 @@ pub(crate) fn changes(comparison: &Comparison) -> Table {
 }
 
 /// Not what is in the JSON besides, and loss where there was any.
-fn shown(change: &Change) -> bool {
+pub(super) fn shown(change: &Change) -> bool {
     let counts = |least: f64| {
         let values = [change.before, change.after];
         values.into_iter().flatten().any(|v| v > least)
     };
     match change.name.as_str() {
         "rtt_s.max" | "increase_s.p95" | "steady_bps" => false,
-        "loss_ratio" | "failed" | "playback.stalled_ratio" => counts(0.0),
+        "loss_ratio" | "failed" | "objects_failed" | "playback.stalled_ratio" => counts(0.0),
         _ => true,
     }
 }
 
-fn in_unit(unit: ChangeUnit, value: f64) -> String {
+pub(crate) fn in_unit(unit: ChangeUnit, value: f64) -> String {
     match unit {
         ChangeUnit::S => number::seconds(value),
         ChangeUnit::Bps => number::rate(value),
@@ -96,12 +96,17 @@ pub(crate) fn what(change: &Change) -> String {
         "bps" => "rate",
         "tcp.retransmits" => "retransmits",
         "connect_s.p50" => "TCP connect p50",
+        "first_byte_s" => "first byte",
+        "html_s" => "HTML",
+        "load_s" => "page load time",
+        "objects_failed" => "objects failed",
         "first_byte_s.p50" => "first byte p50",
         "latency_s.p50" => "time p50",
         "latency_s.p95" => "time p95",
         "rate_tps" => "transactions",
         "one_way_delay_s.p50" => "one-way delay p50",
         "one_way_delay_s.p95" => "one-way delay p95",
+        "jitter_s.mean" => "jitter",
         "pdv_s.p95" => "delay variation p95",
         "voice.mos" => "MOS",
         "playback.stalled_ratio" => "stalled",

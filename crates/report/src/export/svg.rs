@@ -5,16 +5,16 @@ use plumb_model::run::Run;
 use crate::registry::{phase, shown};
 use crate::svg::timeline::{self, Timeline};
 
-/// The chart of round trips and rates, or where there are none of the delays of each way or of the hops of
-/// a path, with the part of the page's style sheet that it needs; `None` when no measurement of the Run has values over
-/// time.
+/// The chart of round trips and rates, or where there are none of the delays of each way, of the hops of a path or of the
+/// heaviest connection of a capture, with the part of the page's style sheet that it needs; `None` when no measurement of
+/// the Run has values over time.
 pub fn svg(run: &Run) -> Option<String> {
     let of_round_trips = Timeline::of(run);
     let chart = match of_round_trips {
         Some(timeline) => timeline::render(&timeline, timeline.extent()).wide,
         None => {
             let measurements = run.measurements.iter();
-            let own = measurements.filter_map(|m| shown(m).chart(m, phase(m)));
+            let own = measurements.flat_map(|m| shown(m).charts(m, phase(m)));
             own.min_by_key(|chart| chart.group)?.svg.wide
         }
     };

@@ -18,15 +18,15 @@ use crate::svg::timeline::{self, Extent, Timeline};
 /// A chart with the name of its Run.
 #[derive(Serialize)]
 pub(super) struct Figure {
-    label: String,
-    svg: Value,
+    pub(super) label: String,
+    pub(super) svg: Value,
 }
 
 /// Charts under one head.
 #[derive(Serialize)]
 pub(super) struct Group {
-    title: &'static str,
-    figures: Vec<Figure>,
+    pub(super) title: &'static str,
+    pub(super) figures: Vec<Figure>,
 }
 
 /// Each Run over its time, on the same scales.
@@ -54,10 +54,10 @@ pub(super) fn groups(runs: &[(&str, &Run)]) -> Vec<Group> {
     let mut found: Vec<(ChartGroup, Figure)> = Vec::new();
     for (name, run) in runs {
         for measurement in &run.measurements {
-            let chart = shown(measurement).chart(measurement, phase(measurement));
-            found.extend(chart.map(|chart| {
+            let charts = shown(measurement).charts(measurement, phase(measurement));
+            found.extend(charts.into_iter().map(|chart| {
                 let label = match (chart.of, *name) {
-                    (Some(of), "") => of.to_owned(),
+                    (Some(of), "") => of,
                     (Some(of), name) => format!("{of}, {}", name.to_lowercase()),
                     (None, name) => name.to_owned(),
                 };

@@ -2,6 +2,7 @@
 //! policy that says so. The template cleans and escapes whatever a Run says; only the charts, which do so
 //! for themselves, and the style sheet are put in as they are.
 
+mod case_charts;
 mod charts;
 mod parts;
 
@@ -9,12 +10,14 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, Error, Value, escape_formatter};
 use plumb_model::printable;
-use plumb_model::run::Run;
+use plumb_model::run::{Run, in_page};
 use serde::Serialize;
 
+use crate::cases::Experiment;
 use crate::compare::{Comparison, table::changes};
 use crate::heading;
 use crate::latency::mark;
+use crate::problem::{Problem, Said};
 use crate::svg::canvas::escape;
 use crate::table::Table;
 use parts::{RunPart, Tile};
@@ -44,12 +47,33 @@ struct Page<'a> {
     distribution: Option<Value>,
     /// One Run, or before and after.
     runs: Vec<RunPart<'a>>,
+    /// The case, on the page of a problem.
+    problem: Option<Problem>,
+    /// The Run itself, where the page is to be read again.
+    data: Option<Value>,
 }
 
 /// A Run as a page.
 pub fn render(run: &Run) -> String {
+    write(&page(run))
+}
+
+/// The case of a Run as a page that holds the Run, so that plumb reads it again.
+///
+/// # Errors
+/// When the Run cannot be written as JSON.
+pub fn render_problem(run: &Run, said: &Said) -> serde_json::Result<String> {
+    let data = Value::from_safe_string(in_page::element(run)?);
+    Ok(write(&Page {
+        problem: Some(Problem::of(run, said)),
+        data: Some(data),
+        ..page(run)
+    }))
+}
+
+fn page(run: &Run) -> Page<'_> {
     let verdict = run.verdict.as_ref();
-    write(&Page {
+    Page {
         target: heading::target(run),
         style: Value::from_safe_string(STYLE.to_owned()),
         headline: verdict.map(|v| v.headline.as_str()),
@@ -68,7 +92,9 @@ pub fn render(run: &Run) -> String {
         charts: charts::groups(&[("", run)]),
         distribution: charts::distribution(&[("", run)]).map(Value::from_safe_string),
         runs: vec![RunPart::of(run, "", &[])],
-    })
+        problem: None,
+        data: None,
+    }
 }
 
 /// Two Runs as one page, before and after.
@@ -103,6 +129,42 @@ pub fn render_comparison(before: &Run, after: &Run, comparison: &Comparison) -> 
                 &parts::fates(&comparison.findings.new, "new"),
             ),
         ],
+        problem: None,
+        data: None,
+    })
+}
+
+/// An experiment as a page: its table, and a chart of each column.
+pub fn render_cases(experiment: &Experiment) -> String {
+    let warnings = (0..experiment.heads.len()).flat_map(|head| {
+        let warning = |(_, _, name, run): (_, _, String, Option<&Run>)| {
+            Some(format!("{name}: {}", heading::overrun_warning(run?)?))
+        };
+        experiment.column(head).filter_map(warning)
+    });
+    write(&Page {
+        target: experiment.title.clone(),
+        style: Value::from_safe_string(STYLE.to_owned()),
+        headline: None,
+        grades: Vec::new(),
+        warnings: once(warnings),
+        tiles: Vec::new(),
+        changes: Some(experiment.table()),
+        timelines: Vec::new(),
+        charts: case_charts::groups(experiment),
+        distribution: None,
+        runs: Vec::new(),
+        problem: None,
+        data: None,
+    })
+}
+
+fn once(said: impl Iterator<Item = String>) -> Vec<String> {
+    said.fold(Vec::new(), |mut all, text| {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+        all
     })
 }
 

@@ -10,7 +10,7 @@ use plumb_model::run::Run;
 use serde::Serialize;
 
 use crate::compare::FindingRef;
-use crate::fixes::{self, Fixes, actor};
+use crate::fixes::{self, Fixes, opening};
 use crate::latency::{latencies, leading_protocol, mark};
 use crate::outcome::{self, Use};
 use crate::phase::flow;
@@ -102,7 +102,7 @@ pub(super) fn outcomes(run: &Run) -> Vec<OutcomePart> {
 
 #[derive(Serialize)]
 struct FixPart<'a> {
-    actor: &'static str,
+    opening: String,
     summary: &'a str,
     commands: String,
     expect: &'a str,
@@ -162,7 +162,7 @@ impl<'a> RunPart<'a> {
 impl<'a> FindingPart<'a> {
     fn of(run: &Run, finding: &'a Finding, of: &Fixes<'a>, fate: Option<&'static str>) -> Self {
         let fixes = of.own.iter().map(|fix| FixPart {
-            actor: actor(fix.on),
+            opening: opening(finding, fix),
             summary: &fix.summary,
             commands: fix
                 .commands

@@ -7,6 +7,7 @@ use plumb_model::results::capacity::{
 use plumb_model::run::Run;
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
+use crate::map::{Map, note};
 use crate::number::{ABSENT, bytes, percent, rate, seconds};
 use crate::registry::results;
 use crate::show::{Ends, Place, Show, Tables};
@@ -37,6 +38,18 @@ impl Show for CapacityResult {
             Some(format!("The narrowest line carries {rate}{line}."))
         };
         results::<Self>(run).filter_map(sentence).collect()
+    }
+
+    fn on_map(&self, map: &mut Map) {
+        for hop in &self.hops {
+            let on_map = map.hop(hop.ttl);
+            on_map.is(hop.address.as_deref(), None);
+            let rate = Some(estimate(&hop.rate)).filter(|rate| rate != ABSENT);
+            note(
+                &mut on_map.line,
+                rate.map(|rate| format!("a line of {rate}")),
+            );
+        }
     }
 
     fn bears(&self) -> Ends {
@@ -159,7 +172,7 @@ fn remarks(rate: &RateEstimate) -> Vec<&'static str> {
 fn explained(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::Timing => {
-            "Where what a line takes is not told apart from noise, and from what hosts take themselves, bounds are given and \
+            "Where what a line takes cannot be distinguished from noise, and from what hosts take themselves, bounds are given and \
              no rate."
         }
         Doubt::FewAnswers => {
@@ -170,7 +183,7 @@ fn explained(doubt: Doubt) -> &'static str {
              after the other."
         }
         Doubt::BothWays => {
-            "Both ways in one: answers are as large as the probes, so the line carries at least this, and twice as much if \
+            "Both directions in one: answers are as large as the probes, so the line carries at least this, and twice as much if \
              both directions are alike."
         }
         Doubt::Contradiction => {

@@ -3,6 +3,7 @@
 use plumb_model::results::gateway::GatewayResult;
 use plumb_model::run::Run;
 
+use crate::map::{Map, note};
 use crate::number;
 use crate::registry::results;
 use crate::show::{Ends, Place, Show, Tables};
@@ -15,6 +16,16 @@ impl Show for GatewayResult {
 
     fn bears(&self) -> Ends {
         Ends::default()
+    }
+
+    fn on_map(&self, map: &mut Map) {
+        map.hop(1).is(Some(&self.address), self.model.as_deref());
+        let most = |what: &str, bps: Option<f64>| {
+            bps.map(|bps| format!("the gateway reports at most {} {what}", number::rate(bps)))
+        };
+        note(&mut map.lines, most("down", self.down_bps));
+        note(&mut map.lines, most("up", self.up_bps));
+        note(&mut map.lines, self.access.clone());
     }
 
     /// It is asked beside what else is measured.

@@ -8,10 +8,11 @@ use plumb_model::results::host::{
 };
 use plumb_model::run::Run;
 
+use crate::map::{Map, note};
 use crate::number;
 use crate::registry::results;
 use crate::show::{Place, Show, Tables};
-use crate::table::{Facts, Table, blank};
+use crate::table::{Facts, Table, blank, list};
 
 /// Connections that are shown; the Run has more.
 const MOST_CONNECTIONS: usize = 10;
@@ -39,6 +40,15 @@ impl Show for HostResult {
         );
     }
 
+    fn on_map(&self, map: &mut Map) {
+        note(&mut map.here, self.machine.product.clone());
+        note(&mut map.here, self.cpus.model.clone());
+        let in_use = self.interfaces.iter().filter(|each| each.is_in_use());
+        for interface in in_use {
+            note(&mut map.link, on_map(interface));
+        }
+    }
+
     /// What could not be read; how much is fine the headline says.
     fn sentences(&self, run: &Run) -> Vec<String> {
         let checks = hosts(run).flat_map(|host| &host.audit);
@@ -47,6 +57,24 @@ impl Show for HostResult {
         let unknown = (!unknown.is_empty()).then(|| format!("Not known: {}.", unknown.join(", ")));
         unknown.into_iter().collect()
     }
+}
+
+/// An interface in a line.
+fn on_map(interface: &Interface) -> String {
+    let link = interface.link.as_ref();
+    let wifi = interface.wifi.as_ref();
+    list([
+        Some(interface.name.clone()),
+        wifi.map(|_| "Wi-Fi".to_owned()),
+        wifi.and_then(|wifi| wifi.send.as_ref()?.bps)
+            .map(|bps| format!("sends at {}", number::rate(bps))),
+        wifi.and_then(|wifi| wifi.signal_dbm)
+            .map(|dbm| format!("signal {} dBm", number::plain(dbm.into()))),
+        link.and_then(|link| link.speed_bps).map(number::rate),
+        link.and_then(|link| link.duplex)
+            .map(|duplex| format!("{} duplex", duplex.name())),
+        Some(format!("MTU {} B", interface.mtu_bytes)),
+    ])
 }
 
 /// The machines of a Run.

@@ -12,6 +12,7 @@ use plumb_model::results::{
 use plumb_model::run::{Measurement, Run};
 
 use crate::grade;
+use crate::map::{Map, note};
 use crate::number::{self, Scale};
 use crate::phase::{self, flow};
 use crate::registry::{Found, all, results};
@@ -41,6 +42,31 @@ impl Show for LoadedLatencyResult {
             )
         };
         worst.map(sentence).into_iter().collect()
+    }
+
+    fn on_map(&self, map: &mut Map) {
+        let Some(path) = &self.path else {
+            return;
+        };
+        for place in &path.places {
+            let hop = map.hop(place.place.hops());
+            hop.is(Some(&place.address), None);
+            let idle = number::seconds(place.idle_rtt_s.p50);
+            if hop.facts.is_empty() {
+                note(&mut hop.facts, format!("answers in {idle}"));
+            }
+        }
+        let under = phase::when(self.direction.into());
+        let grows =
+            |of: &Distribution| format!("round trips grow by {} {under}", number::seconds(of.p95));
+        note(&mut map.link, grows(&path.local_increase_s));
+        note(&mut map.lines, grows(&path.beyond_increase_s));
+        let whole_s = self.increase_s.p95;
+        if whole_s >= QUEUE_S {
+            let is_clear = |of: &&PlaceLatency| of.increase_s.p95 < CLEAR_RATIO * whole_s;
+            let clear = path.places.iter().take_while(is_clear).last();
+            map.clear_until(clear.map_or(0, |of| of.place.hops()));
+        }
     }
 
     fn phase(&self) -> Phase {
@@ -77,6 +103,7 @@ impl Show for LoadedLatencyResult {
             title: "seconds; round-trip time in ms (logarithmic)",
             description: "Round trips over time, one line for each class of traffic",
             scale: series::Scale::Logarithmic,
+            written: series::Written::TIMES,
         };
         let names = self.classes.keys().zip(COLOURS.iter().cycle());
         let lines: Vec<_> = names
@@ -95,7 +122,7 @@ impl Show for LoadedLatencyResult {
             .collect();
         Some(Chart {
             group: ChartGroup::Classes,
-            of: Some(phase.shown()),
+            of: Some(phase.shown().to_owned()),
             svg: series::render(&SUBJECT, &lines)?,
         })
     }
@@ -104,6 +131,12 @@ impl Show for LoadedLatencyResult {
         true
     }
 }
+
+/// From here on a load's packets wait in a queue, in seconds: less than that is what busy hosts add.
+const QUEUE_S: f64 = 5e-3;
+
+/// Share of what a load adds in all, below which it adds nothing before a place.
+const CLEAR_RATIO: f64 = 0.1;
 
 type Row<'a> = (Phase, &'a LoadedLatencyResult);
 
@@ -273,7 +306,7 @@ fn periodic(rows: &[Row<'_>]) -> Table {
         .iter()
         .any(|(_, found)| (found.period_s - STARLINK_S).abs() <= STARLINK_WITHIN_S);
     let advice = if reallocation {
-        " Starlink deals its capacity out anew every 15 s."
+        " Starlink reallocates its capacity every 15 s."
     } else {
         ""
     };

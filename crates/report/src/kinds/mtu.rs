@@ -5,6 +5,7 @@ use plumb_model::results::mtu::MtuResult;
 use plumb_model::run::Run;
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
+use crate::map::{Map, note};
 use crate::registry::results;
 use crate::show::{Ends, Place, Show, Tables};
 use crate::table::{Cell, Kind, Table, blank};
@@ -23,6 +24,25 @@ impl Show for MtuResult {
 
     fn bears(&self) -> Ends {
         Ends::default()
+    }
+
+    fn on_map(&self, map: &mut Map) {
+        let bytes = self.path_mtu_bytes.map(|bytes| {
+            let least = if self.path_mtu_at_least {
+                "at least "
+            } else {
+                ""
+            };
+            format!("packets of {least}{bytes} B pass")
+        });
+        note(&mut map.whole, bytes);
+        for hop in &self.hops {
+            map.hop(hop.ttl).is(hop.address.as_deref(), None);
+        }
+        if let Some(after) = self.black_hole_after {
+            let line = &mut map.hop(after.saturating_add(1)).line;
+            note(line, "large packets vanish from here on".to_owned());
+        }
     }
 
     fn quantities(&self, phase: Phase) -> Vec<Quantity> {

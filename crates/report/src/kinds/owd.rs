@@ -10,7 +10,7 @@ use crate::compare::quantity::{ChangeUnit, DELAY, Quantities, Quantity};
 use crate::number;
 use crate::registry::results;
 use crate::show::{Chart, ChartGroup, Ends, Place, Show, Tables};
-use crate::svg::series::{self, Line, Scale, Subject};
+use crate::svg::series::{self, Line, Scale, Subject, Written};
 use crate::table::{MAX, MIN, P50, P95, Table, blank, list};
 
 impl Show for OwdResult {
@@ -101,6 +101,7 @@ impl Show for OwdResult {
             title: &format!("seconds; one-way delay in ms{}", blank(known_to)),
             description: "Delay of each direction over time; lost packets break the lines",
             scale: Scale::Even,
+            written: Written::TIMES,
         };
         let lines: Vec<Line<'_>> = both.into_iter().flatten().collect();
         Some(Chart {

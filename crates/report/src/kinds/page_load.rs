@@ -55,6 +55,7 @@ impl Show for PageLoadResult {
             .number("first_byte_s", ChangeUnit::S, self.first_byte_s)
             .number("html_s", ChangeUnit::S, self.html_s)
             .number("load_s", ChangeUnit::S, self.load_s)
+            .number("objects_failed", ChangeUnit::Count, self.failed as f64)
             .found
     }
 

@@ -2,6 +2,7 @@
 
 mod both_directions;
 mod chart;
+mod on_map;
 
 use plumb_model::context::Phase;
 use plumb_model::results::path::{
@@ -10,6 +11,7 @@ use plumb_model::results::path::{
 use plumb_model::run::{Measurement, Run};
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity, RTT};
+use crate::map::Map;
 use crate::number::{self, Scale};
 use crate::registry::all;
 use crate::show::{Chart, ChartGroup, Ends, Place, Show, Tables};
@@ -24,7 +26,7 @@ impl Show for PathResult {
             let back =
                 back.map(|(back, symmetry)| both_directions::table(&path.hops, back, symmetry));
             tables.add(Place::Path, [hops(found.measurement, path)]);
-            tables.detail(Place::Path, back);
+            tables.add(Place::Path, back);
             tables.add(
                 Place::Path,
                 [alterations(path), changes(path), multipath(path)],
@@ -50,6 +52,10 @@ impl Show for PathResult {
             .time(RTT, target.and_then(|hop| hop.rtt_s.as_ref()))
             .number("hops", ChangeUnit::Count, count)
             .found
+    }
+
+    fn on_map(&self, map: &mut Map) {
+        on_map::of(&self.hops, self.loss.as_ref(), self.reached, map);
     }
 
     fn chart(&self, measurement: &Measurement, _phase: Phase) -> Option<Chart> {
@@ -202,7 +208,7 @@ fn no_loss(path: &PathResult) -> Option<String> {
     let too_few = |hop: &&PathHop| hop.answers == HopAnswers::TooFew;
     if let Some(hop) = path.hops.iter().rev().find(too_few) {
         return Some(format!(
-            "Too few probes to tell whether packets are lost: hop {} left {} of {} unanswered, and those beyond it \
+            "Too few probes to show whether packets are lost: hop {} left {} of {} unanswered, and those beyond it \
              none. More cycles (-c) show it.",
             hop.ttl,
             hop.sent - hop.received.min(hop.sent),

@@ -3,7 +3,6 @@
 use plumb_model::context::Phase;
 use plumb_model::results::port::{FirstWord, NOBODYS_ADDRESS, PortResult, PortState};
 use plumb_model::run::Run;
-use plumb_model::units::capital;
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
 use crate::number;
@@ -22,13 +21,7 @@ impl Show for PortResult {
 
     fn sentences(&self, run: &Run) -> Vec<String> {
         let known = results::<Self>(run).filter_map(|port| Some((port, port.state?)));
-        let sentence = |(port, state): (&Self, PortState)| {
-            let connects = port.connect_s.map_or_else(String::new, |times| {
-                format!(", connects in {} (median)", number::seconds(times.p50))
-            });
-            format!("{} is {}{connects}.", capital(&label(port)), state.name())
-        };
-        known.map(sentence).collect()
+        known.filter_map(sentence).collect()
     }
 
     fn bears(&self) -> Ends {
@@ -49,6 +42,37 @@ impl Show for PortResult {
     }
 }
 
+/// What became of a port.
+fn sentence((port, state): (&PortResult, PortState)) -> Option<String> {
+    let number = port.port;
+    if port.address == NOBODYS_ADDRESS.to_string() {
+        // As it should be when nobody answers.
+        return (port.connected > 0).then(|| {
+            format!("Something on the path answers TCP port {number} in the place of other hosts.")
+        });
+    }
+    let over = match port.address.contains(':') {
+        true => " over IPv6",
+        false => "",
+    };
+    Some(match (state, port.connect_s) {
+        (PortState::Open, Some(times)) => format!(
+            "Port {number} is open{over}, and connects in {} (median).",
+            number::seconds(times.p50)
+        ),
+        (PortState::Refused, _) => {
+            format!("Port {number} is closed{over}: the host refuses connections to it.")
+        }
+        (PortState::Filtered, _) => format!(
+            "Port {number} is filtered{over}: nothing comes back, as behind a firewall or where nobody is."
+        ),
+        (PortState::Unreachable, _) => format!(
+            "Port {number} is unreachable{over}: a router, a firewall or this host reports that packets do not get there."
+        ),
+        (PortState::Open, None) => format!("Port {number} is open{over}."),
+    })
+}
+
 /// The port; with the version of IP where that is not what most have, and with the address that nobody has.
 fn label(port: &PortResult) -> String {
     let number = port.port;
@@ -61,6 +85,16 @@ fn label(port: &PortResult) -> String {
 
 /// Whether TCP ports answered.
 fn ports(all: &[&PortResult]) -> Table {
+    let nobodys = all
+        .iter()
+        .any(|port| port.address == NOBODYS_ADDRESS.to_string());
+    let nobodys = nobodys.then(|| {
+        format!(
+            "{NOBODYS_ADDRESS} is nobody's address (RFC 5737): an answer would come from a machine on the path."
+        )
+    });
+    let notes = all.iter().flat_map(|port| port.hints.clone());
+    let notes = notes.chain(nobodys);
     Table::of("TCP port", all)
         .text("", |port| label(port))
         .text("state", |port| blank(port.state.map(|state| state.name())))
@@ -72,7 +106,7 @@ fn ports(all: &[&PortResult]) -> Table {
             |v| v.map(number::seconds),
         )
         .text("last error", |port| blank(port.error.as_ref()))
-        .noting(all.iter().flat_map(|port| &port.hints))
+        .noting(notes)
 }
 
 /// What was said on the connections, part by part; medians.

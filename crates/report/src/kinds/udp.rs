@@ -41,6 +41,7 @@ impl Show for UdpResult {
         let receiver = self.receiver.as_ref();
         let delay = self.one_way_delay.as_ref().map(|delay| &delay.delay_s);
         let pdv = receiver.and_then(|r| r.pdv_s.as_ref());
+        let jitter = receiver.and_then(|r| r.jitter_s.as_ref());
         Quantities::of(phase, format!("udp stream {}", self.stream))
             .direction(self.direction)
             .asked_rate(self.bps)
@@ -49,6 +50,7 @@ impl Show for UdpResult {
                 ChangeUnit::Ratio,
                 receiver.map(|r| r.loss_ratio),
             )
+            .number("jitter_s.mean", ChangeUnit::S, jitter.map(|d| d.mean))
             .number("pdv_s.p95", ChangeUnit::S, pdv.map(|d| d.p95))
             .time(DELAY, delay)
             .found

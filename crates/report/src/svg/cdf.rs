@@ -70,8 +70,8 @@ const MARGIN: f64 = 20.0;
 /// Under the plot stand a sample of each line, the name of the curve and two numbers, which end here.
 const LEGEND_TOP: f64 = 318.0;
 const LEGEND_NAME: f64 = 84.0;
-const LEGEND_P50: f64 = 272.0;
-const LEGEND_P95: f64 = 346.0;
+const LEGEND_P50: f64 = 284.0;
+const LEGEND_P95: f64 = 354.0;
 
 /// The chart; `None` when there is nothing to draw.
 pub(crate) fn render(curves: &[Curve]) -> Option<Drawing> {

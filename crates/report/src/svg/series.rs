@@ -1,4 +1,4 @@
-//! Times over time, a line for each of a few series.
+//! Values over time, a line for each of a few series, with marks where something happened.
 
 use plumb_model::series::Series;
 
@@ -11,7 +11,7 @@ pub(crate) struct Line<'a> {
     pub(crate) name: &'a str,
     /// Class of its colour.
     pub(crate) colour: &'static str,
-    /// Its values, in seconds.
+    /// Its values over time.
     pub(crate) values: &'a Series,
 }
 
@@ -22,6 +22,33 @@ pub(crate) enum Scale {
     Logarithmic,
     /// Evenly, between the least and the greatest; also below zero.
     Even,
+    /// Evenly from zero, so far that nothing is cut off.
+    FromZero,
+}
+
+/// Points at which something happened.
+pub(crate) struct Marks<'a> {
+    pub(crate) name: &'a str,
+    /// Class of their colour.
+    pub(crate) colour: &'static str,
+    pub(crate) at: Vec<(f64, f64)>,
+}
+
+/// How values are written.
+#[derive(Clone, Copy)]
+pub(crate) struct Written {
+    /// What they are multiplied by at the axis.
+    pub(crate) factor: f64,
+    /// One of them in words, with its unit.
+    pub(crate) words: fn(f64) -> String,
+}
+
+impl Written {
+    /// Times in seconds, as milliseconds.
+    pub(crate) const TIMES: Self = Self {
+        factor: 1e3,
+        words: number::seconds,
+    };
 }
 
 /// What the chart is of.
@@ -31,6 +58,7 @@ pub(crate) struct Subject<'a> {
     /// In words, for who does not see it.
     pub(crate) description: &'a str,
     pub(crate) scale: Scale,
+    pub(crate) written: Written,
 }
 
 const HEIGHT: f64 = 240.0;
@@ -42,12 +70,26 @@ const MARGIN: f64 = 12.0;
 
 /// The chart; `None` when there is nothing to draw.
 pub(crate) fn render(subject: &Subject<'_>, lines: &[Line<'_>]) -> Option<Drawing> {
-    let mut points = lines.iter().flat_map(|line| line.values.points());
-    let any = points.any(|(t, v)| drawable(t).is_some() && drawable(v).is_some());
-    any.then(|| Drawing::of(|width| draw(subject, lines, width).unwrap_or_default()))
+    render_marked(subject, lines, &[])
 }
 
-fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<String> {
+/// The same with marks on it.
+pub(crate) fn render_marked(
+    subject: &Subject<'_>,
+    lines: &[Line<'_>],
+    marks: &[Marks<'_>],
+) -> Option<Drawing> {
+    let mut points = lines.iter().flat_map(|line| line.values.points());
+    let any = points.any(|(t, v)| drawable(t).is_some() && drawable(v).is_some());
+    any.then(|| Drawing::of(|width| draw(subject, lines, marks, width).unwrap_or_default()))
+}
+
+fn draw(
+    subject: &Subject<'_>,
+    lines: &[Line<'_>],
+    marks: &[Marks<'_>],
+    width: Width,
+) -> Option<String> {
     let values = || {
         let series = lines.iter().flat_map(|line| line.values.points());
         series.filter_map(|(t, v)| Some((drawable(t)?, drawable(v)?)))
@@ -60,7 +102,7 @@ fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<Strin
             .collect()
     };
     let high = match subject.scale {
-        Scale::Logarithmic => values().map(|(_, v)| v).reduce(f64::max)?,
+        Scale::Logarithmic | Scale::FromZero => values().map(|(_, v)| v).reduce(f64::max)?,
         Scale::Even => limit::end(lines.iter().map(of_line), limit::OF_TIMES)?.max(low),
     };
     let end = values().map(|(t, _)| t).reduce(f64::max)?;
@@ -68,6 +110,7 @@ fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<Strin
     let x = Axis::linear((0.0, end), (LEFT, right));
     let y = match subject.scale {
         Scale::Logarithmic => Axis::logarithmic((low, high), (BOTTOM, TOP)),
+        Scale::FromZero => Axis::from_zero(high, 6, (BOTTOM, TOP)),
         // A little room, so that the least and the greatest are not on the edge.
         Scale::Even => {
             let room = ((high - low) * 0.05).max(high.abs() * 0.01);
@@ -75,7 +118,7 @@ fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<Strin
         }
     };
     let mut canvas = Canvas::new(width);
-    for tick in y.ticks(6, 1e3) {
+    for tick in y.ticks(6, subject.written.factor) {
         canvas.rule("grid", (LEFT, tick.position), (right, tick.position));
         let at = (LEFT - 8.0, tick.position + 4.0);
         canvas.text("tick", at, Anchor::End, &tick.label);
@@ -101,20 +144,40 @@ fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<Strin
             canvas.beyond((x.position(t), TOP));
         }
     }
+    draw_marks(&mut canvas, marks, &x, &y);
     let mut names: Vec<(String, String)> = lines
         .iter()
         .map(|line| (line.colour.to_owned(), line.name.to_owned()))
         .collect();
+    let there = marks.iter().filter(|marks| !marks.at.is_empty());
+    names.extend(there.map(|marks| (marks.colour.to_owned(), marks.name.to_owned())));
     if let Some(most) = beyond.iter().copied().reduce(f64::max) {
         let text = format!(
             "{} beyond the top, up to {}",
             beyond.len(),
-            number::seconds(most)
+            (subject.written.words)(most)
         );
         names.push(("cut".to_owned(), text));
     }
     let bottom = canvas.legend((LEFT, HEIGHT + 6.0), right, &names);
     Some(canvas.finish(bottom + 10.0, subject.description))
+}
+
+/// A stroke for each column of pixels in which there is a mark.
+fn draw_marks(canvas: &mut Canvas, marks: &[Marks<'_>], x: &Axis, y: &Axis) {
+    /// Half of its length.
+    const REACH: f64 = 5.0;
+    for marks in marks {
+        let class = format!("line {}", marks.colour);
+        let mut last = f64::NEG_INFINITY;
+        for (t, value) in &marks.at {
+            let (at, height) = (x.position(*t).floor(), y.position(*value));
+            if at != last {
+                canvas.rule(&class, (at, height - REACH), (at, height + REACH));
+                last = at;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +206,7 @@ mod tests {
             title: "time",
             description: "a chart",
             scale: Scale::Logarithmic,
+            written: Written::TIMES,
         };
         let svg = render(
             &subject,

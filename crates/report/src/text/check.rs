@@ -10,7 +10,7 @@ use plumb_model::run::Run;
 use super::findings::continued;
 use super::layout::{BAD, BOLD, FAINT, FAIR, GOOD, Page, clean, severity, wrap};
 use super::style::Style;
-use crate::fixes::actor;
+use crate::fixes::opening;
 use crate::outcome::{self, Use};
 use crate::{evidence, heading, number};
 
@@ -259,7 +259,7 @@ fn fix(finding: &Finding, most: Room) -> Vec<Line> {
     let Some(fix) = finding.fixes.first() else {
         return Vec::new();
     };
-    let text = format!("Fix on {}: {}", actor(fix.on), fix.summary);
+    let text = format!("{}: {}", opening(finding, fix), fix.summary);
     let mut lines = painted(anstyle::Style::new(), fitted("", &text, most.fix));
     let commands = fix.commands.iter().flat_map(|c| c.lines());
     let commands = commands.filter(|line| !line.trim_start().starts_with('#'));

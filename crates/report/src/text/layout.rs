@@ -49,6 +49,29 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// What must be known first, and a blank line where there is any of it.
+    pub(super) fn warned(&mut self, warnings: &[String]) {
+        for warning in warnings {
+            self.wrapped("! ", BAD, warning);
+        }
+        if !warnings.is_empty() {
+            self.blank();
+        }
+    }
+
+    /// Sentences under their title, where there are any.
+    pub(super) fn listed(&mut self, title: &str, sentences: &[String]) {
+        if sentences.is_empty() {
+            return;
+        }
+        let title = self.paint(BOLD, title);
+        self.line(&title);
+        for sentence in sentences {
+            self.wrapped("  · ", FAINT, sentence);
+        }
+        self.blank();
+    }
+
     /// One line as it is.
     pub(super) fn line(&mut self, text: &str) {
         self.text.push_str(text.trim_end());
@@ -58,6 +81,19 @@ impl<'a> Page<'a> {
     /// Sentences, wrapped: `first` opens the first line and as many spaces open the others.
     pub(super) fn wrapped(&mut self, first: &str, paint: Paint, text: &str) {
         self.opened(first, first.chars().count(), paint, text);
+    }
+
+    /// The same where `first` opens every line.
+    pub(super) fn ruled(&mut self, first: &str, paint: Paint, text: &str) {
+        let room = self
+            .style
+            .width
+            .saturating_sub(first.chars().count())
+            .max(20);
+        for line in wrap(&clean(text), room) {
+            let line = format!("{first}{}", self.paint(paint, &line));
+            self.line(&line);
+        }
     }
 
     /// The same where `first` is painted, and takes `indent` columns.

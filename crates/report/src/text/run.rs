@@ -84,7 +84,7 @@ pub(super) fn ended_early(page: &mut Page<'_>, run: &Run) {
     }
 }
 
-fn foot(page: &mut Page<'_>, run: &Run) {
+pub(super) fn foot(page: &mut Page<'_>, run: &Run) {
     if !run.notes.is_empty() {
         let title = page.paint(BOLD, "Notes");
         page.line(&title);

@@ -77,7 +77,7 @@ fn host(page: &mut Page<'_>, host: &HostPlan) {
     }
     for refused in &host.refused {
         let line = format!(
-            "{} = {} would help, and is not done here: {}.",
+            "Not done here: {} = {}, because {}.",
             refused.knob, refused.to, refused.why
         );
         page.wrapped("  ! ", anstyle::Style::new(), &line);

@@ -42,7 +42,7 @@ pub(crate) fn runs() -> Vec<(String, Run)> {
     judged.collect()
 }
 
-fn judged(mut run: Run) -> Run {
+pub(crate) fn judged(mut run: Run) -> Run {
     let (findings, verdict) = diagnose(&Case::of(&run), Scope::Path);
     (run.findings, run.verdict) = (findings, Some(verdict));
     run

@@ -1,5 +1,6 @@
 //! Comparisons of Runs that have neither round trips nor TCP's rates.
 
+use plumb_model::context::Experiment;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::{Cause, Clearance, NotMeasured};
 use plumb_model::protocol::Protocol;
@@ -19,6 +20,21 @@ fn run(outcome: Outcome) -> Run {
         measurement.series.clear();
     }
     run
+}
+
+#[test]
+fn an_experiment_of_one_run_alone_is_not_compared() {
+    let before = crate::sample::before();
+    let mut after = before.clone();
+    let mut experiments = after.measurements.clone();
+    for measurement in &mut experiments {
+        measurement.context.experiment = Some(Experiment::Paced);
+        measurement.duration_s *= 3.0;
+    }
+    // Before all others, and so the first of its phase.
+    after.measurements.splice(0..0, experiments);
+    let (same, with) = (compare(&before, &before), compare(&before, &after));
+    assert_eq!((with.rows, with.notes), (same.rows, same.notes));
 }
 
 fn transactions(each_s: f64, request_bytes: u64) -> Run {

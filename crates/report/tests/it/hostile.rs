@@ -2,7 +2,9 @@
 //! elsewhere, no command to the terminal.
 
 use crate::arbitrary::run;
+use plumb_report::cases::{Case, Experiment};
 use plumb_report::export::{flent, svg};
+use plumb_report::problem::Said;
 use plumb_report::text::Style;
 use plumb_report::{compare, html, text};
 use proptest::prelude::*;
@@ -97,22 +99,44 @@ fn assert_tame(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What somebody says who means harm.
+fn said() -> Said {
+    let text = Some("<script>\u{1b}[2J\u{202e}".to_owned());
+    Said {
+        who: text.clone(),
+        since: text.clone(),
+        expected: text,
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
     fn any_run_is_drawn_and_stays_text(run in run(), other in run()) {
-        assert_own_markup(&html::render(&run))?;
         let comparison = compare::compare(&run, &other);
-        assert_own_markup(&html::render_comparison(&run, &other, &comparison))?;
+        let cases = Experiment {
+            title: run.id.clone(),
+            sides: ["before", "after"],
+            heads: vec!["What"],
+            cases: vec![Case { name: run.id.clone(), runs: [vec![Some(run.clone())], vec![Some(other.clone())]] }],
+        };
+        let case = html::render_problem(&run, &said()).expect("a page");
+        // The Run in it is data, in which no tag begins.
+        let (before, data) = case.split_once("<script").expect("its Run");
+        let (_, after) = data.split_once("</script>").expect("its end");
+        prop_assert!(!after.contains("script"));
+        let case = format!("{before}{after}");
+        for page in [html::render(&run), html::render_comparison(&run, &other, &comparison), html::render_cases(&cases), case] {
+            assert_own_markup(&page)?;
+            assert_tame(&page)?;
+        }
         let style = Style { color: false, width: 80 };
         let facts = text::render_host_sections(&run, None, &style);
-        for text in [text::render(&run, &style), text::render_check(&run, &style), facts, text::render_comparison(&comparison, &style)] {
+        let case = text::render_problem(&run, &said(), &style);
+        for text in [case, text::render(&run, &style), text::render_check(&run, &style), facts, text::render_comparison(&comparison, &style)] {
             prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
             assert_tame(&text)?;
-        }
-        for page in [html::render(&run), html::render_comparison(&run, &other, &comparison)] {
-            assert_tame(&page)?;
         }
         if let Some(chart) = svg::svg(&run) {
             assert_tame(&chart)?;

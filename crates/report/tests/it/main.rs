@@ -3,9 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod arbitrary;
+mod baseline;
+mod cases;
 mod check;
 mod comparison;
 mod goldens;
 mod hostile;
+mod places;
+mod problem;
 mod sample;
 mod seen;
+mod segments;

@@ -58,7 +58,9 @@ fn a_fix_and_a_headline_are_printed_once() {
         fixes.sort_by(|a, b| (&a.summary, &a.commands).cmp(&(&b.summary, &b.commands)));
         fixes.dedup_by(|a, b| (a.on, &a.summary, &a.commands) == (b.on, &b.summary, &b.commands));
         let printed = |whole: &str, opening: &str| whole.matches(opening).count();
-        assert_eq!(printed(&page, "<p><b>Fix on "), fixes.len(), "{name}");
+        let openings = ["<p><b>Fix on ", "<p><b>Next on "];
+        let all: usize = openings.iter().map(|of| printed(&page, of)).sum();
+        assert_eq!(all, fixes.len(), "{name}");
         let headline = run.verdict.as_ref().map(|verdict| verdict.headline.clone());
         if let Some(headline) = headline.filter(|said| said.len() > 20) {
             let said: Vec<&str> = headline.split_whitespace().collect();

@@ -11,7 +11,7 @@ use plumb_net::egress::Outlet;
 use plumb_serve::{Config, Transport, Wanted, protocols};
 use plumb_wire::native::spec::PATIENCE;
 
-use crate::common::{Responder, TIMEOUT, connect_from, one_at_a_time, paced_plan};
+use crate::common::{Responder, TIMEOUT, alone, connect_from, paced_plan};
 
 /// How long the good client measures.
 const MEASURES_MS: u64 = 3000;
@@ -96,7 +96,7 @@ fn rage(responder: &Responder, over: &AtomicBool, said: &AtomicU64) {
 
 #[test]
 fn a_good_client_measures_the_same_beside_it() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let all = protocols::ALL.iter().map(|entry| Wanted {
         entry,
         port: 0,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::common::{RawClient, Responder, TIMEOUT, one_at_a_time, paced_plan, plan, run};
+use crate::common::{RawClient, Responder, TIMEOUT, in_turn, paced_plan, plan, run};
 use plumb_load::{Client, ClientError, EndedEarly, PhaseOutcome};
 use plumb_serve::{Config, Server};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, Refusal, ServerMessage};
@@ -131,7 +131,7 @@ fn kept(outcome: PhaseOutcome) -> String {
 
 #[test]
 fn a_killed_responder_is_noticed_at_once() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let (error, after) = lose("KILL");
     assert!(
         error.starts_with("box: lost the responder: the connection was closed"),
@@ -142,7 +142,7 @@ fn a_killed_responder_is_noticed_at_once() {
 
 #[test]
 fn a_silent_responder_is_given_up() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let (error, after) = lose("STOP");
     assert!(error.contains("said nothing for 5 s"), "{error}");
     assert!(
@@ -153,7 +153,7 @@ fn a_silent_responder_is_given_up() {
 
 #[test]
 fn a_responder_that_stops_says_so() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let mut responder = Responder::start();
     let mut client = responder.client();
     let (error, stopped) = std::thread::scope(|scope| {

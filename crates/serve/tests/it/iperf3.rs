@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use plumb_serve::{Config, Wanted, protocols};
 use plumb_wire::iperf3::{CONNECT, CONNECTED, ErrorCode, State, cookie, frame, server_error};
 
-use crate::common::{Responder, connect_from, one_at_a_time};
+use crate::common::{Responder, connect_from, in_turn};
 
 /// Longer than anything that is to be waited for here.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ fn ends(socket: &mut TcpStream) -> bool {
 
 #[test]
 fn what_is_not_served_has_the_number_that_clients_know() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = responder(Config::default());
     for (json, code) in [
         (r#"{"sctp":true,"time":1}"#, ErrorCode::Protocol),
@@ -92,7 +92,7 @@ fn what_is_not_served_has_the_number_that_clients_know() {
 
 #[test]
 fn a_client_that_breaks_off_leaves_room_for_the_next() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = responder(Config::default());
     let tcp = r#"{"tcp":true,"time":5}"#;
     let udp = r#"{"udp":true,"time":5,"len":1000}"#;
@@ -134,7 +134,7 @@ fn a_client_that_breaks_off_leaves_room_for_the_next() {
 
 #[test]
 fn clients_of_several_addresses_are_served_at_once_and_one_more_waits() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = responder(Config {
         max_loads: 2,
         ..Config::default()
@@ -155,7 +155,7 @@ fn clients_of_several_addresses_are_served_at_once_and_one_more_waits() {
 
 #[test]
 fn datagrams_are_answered_to_a_test_alone_and_with_no_more_bytes() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = responder(Config::default());
     let port = responder.port_of("iperf3").unwrap();
     let asks = |source: [u8; 4], datagram: &[u8]| {
@@ -189,7 +189,7 @@ fn datagrams_are_answered_to_a_test_alone_and_with_no_more_bytes() {
 
 #[test]
 fn noise_ends_and_a_stop_ends_all() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let mut responder = responder(Config::default());
     let port = responder.port_of("iperf3").unwrap();
     for noise in [&[0u8; 3][..], &[0xff; 37], &[b'a'; 3000]] {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{RawClient, Responder, flows, one_at_a_time, plan, run};
+use crate::common::{RawClient, Responder, flows, in_turn, plan, run};
 use plumb_load::{ClientError, DirectionOutcome, EndedEarly, PhasePlan};
 use plumb_model::protocol::Protocol;
 use plumb_serve::{Config, ServeError, Server};
@@ -94,7 +94,7 @@ fn check(outcome: &DirectionOutcome, streams: usize, duration_s: f64) {
 
 #[test]
 fn down_up_and_both() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     assert!(client.welcome().host.kernel.starts_with("Linux"));
@@ -132,7 +132,7 @@ fn down_up_and_both() {
 
 #[test]
 fn a_budget_ends_a_phase() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let limit = 50_000_000;
@@ -177,7 +177,7 @@ fn tcp(cc: &str) -> TcpFlow {
 
 #[test]
 fn congestion_controls_are_those_that_ran() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let with = |cc: &str| PhasePlan {
@@ -207,7 +207,7 @@ fn congestion_controls_are_those_that_ran() {
 
 #[test]
 fn refusals_say_why_and_leave_the_session() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::with(Config {
         max_streams: 4,
         max_duration: Duration::from_secs(2),
@@ -240,7 +240,7 @@ fn refusals_say_why_and_leave_the_session() {
 
 #[test]
 fn a_cancelled_phase_keeps_what_it_has() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let cancel = AtomicBool::new(false);
@@ -267,7 +267,7 @@ fn a_cancelled_phase_keeps_what_it_has() {
 
 #[test]
 fn clients_from_two_addresses_at_once() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let other = RawClient::connect(responder.address, [127, 0, 0, 2]);
     let data = other.start_download(2.0);
@@ -311,7 +311,7 @@ fn a_port_in_use_is_said_so() {
 
 #[test]
 fn encrypted_streams_count_payload_and_name_their_cipher() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let tls = TcpFlow {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Responder, one_at_a_time, plan, run};
+use crate::common::{Responder, in_turn, plan, run};
 use plumb_load::{ClientError, EndedEarly, PhasePlan};
 use plumb_model::direction::OneDirection;
 use plumb_model::results::Direction;
@@ -27,7 +27,7 @@ fn quic_plan(down: u32, up: u32, cc: Option<&str>, ms: u64) -> PhasePlan {
 
 #[test]
 fn both_ways_carry_and_are_accounted_for() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     for cc in [None, Some("reno"), Some("bbr")] {
@@ -57,7 +57,7 @@ fn both_ways_carry_and_are_accounted_for() {
 
 #[test]
 fn the_budget_holds() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let limited = PhasePlan {
         byte_limit: Some(3_000_000),
@@ -70,7 +70,7 @@ fn the_budget_holds() {
 
 #[test]
 fn what_came_before_the_responder_went_is_kept() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let mut responder = Responder::start();
     let mut client = responder.client();
     let outcome = std::thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn what_came_before_the_responder_went_is_kept() {
 
 #[test]
 fn what_quic_does_not_have_is_refused() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let refused = run(
         &mut responder.client(),

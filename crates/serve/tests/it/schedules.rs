@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use crate::common::{RawClient, Responder, one_at_a_time, run, udp_plan};
+use crate::common::{RawClient, Responder, alone, run, udp_plan};
 use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::udp::{Pattern, Times, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
@@ -86,7 +86,7 @@ fn times_that_no_clock_has_are_refused() {
 
 #[test]
 fn a_phase_that_nobody_keeps_up_with_ends_in_time() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let responder = Responder::start();
     let mut client = responder.client();
     for flow in crowded() {
@@ -104,7 +104,7 @@ fn a_phase_that_nobody_keeps_up_with_ends_in_time() {
 
 #[test]
 fn a_client_that_vanishes_leaves_nothing_that_runs() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let mut responder = Responder::start();
     for (number, flow) in crowded().into_iter().enumerate() {
         let source = [127, 0, 1, number as u8];

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    PACED_BPS, RawClient, Responder, connect_from, flows, one_at_a_time, paced_plan, run, stamp_at,
+    PACED_BPS, RawClient, Responder, alone, connect_from, flows, in_turn, paced_plan, run, stamp_at,
 };
 use plumb_load::{Caller, Client};
 use plumb_model::direction::OneDirection;
@@ -129,7 +129,7 @@ fn until(stop: &AtomicBool, mut harm: impl FnMut()) {
 
 #[test]
 fn half_open_connections_of_two_addresses_keep_nobody_out() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let responder = Responder::start();
     beside(&responder, 3, |stop| {
         let mut held: Vec<TcpStream> = Vec::new();
@@ -198,7 +198,7 @@ fn phases_that_never_run_hold_no_session() {
 /// Whoever has these addresses takes every place, and `beats` in all of its sessions, each time with a higher
 /// number.
 fn holds_all_sessions(sources: &[IpAddr], beats: &(dyn Fn(&RawClient, u32) -> bool + Sync)) {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     beside(&responder, 2, |stop| {
         let mut sources = sources.iter().cycle();
@@ -229,7 +229,7 @@ fn holds_all_sessions(sources: &[IpAddr], beats: &(dyn Fn(&RawClient, u32) -> bo
 
 #[test]
 fn a_token_is_no_use_to_another_address() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let (own, other) = ([127, 0, 0, 1], [127, 0, 2, 1]);
     let ends = |mut data: &TcpStream| {
@@ -264,7 +264,7 @@ fn a_token_is_no_use_to_another_address() {
 
 #[test]
 fn old_cookies_draw_no_more_than_is_sent() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let responder = Responder::start();
     beside(&responder, 1, |stop| {
         let socket = socket_from([127, 0, 2, 1], responder.address);
@@ -286,7 +286,7 @@ fn old_cookies_draw_no_more_than_is_sent() {
 
 #[test]
 fn bursts_at_the_echo_keep_nobody_elses_probes_out() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let responder = Responder::start();
     beside(&responder, 1, |stop| {
         let socket = socket_from([127, 0, 2, 1], responder.address);
@@ -302,7 +302,7 @@ fn bursts_at_the_echo_keep_nobody_elses_probes_out() {
 
 #[test]
 fn transactions_over_udp_get_what_their_phase_declared_and_nothing_after() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let client = RawClient::connect(responder.address, [127, 0, 2, 1]);
     let socket = socket_from([127, 0, 2, 1], responder.address);
@@ -341,7 +341,7 @@ fn transactions_over_udp_get_what_their_phase_declared_and_nothing_after() {
 
 #[test]
 fn schedules_that_nobody_keeps_slow_nobody_down() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let responder = Responder::start();
     beside(&responder, 1, |stop| {
         let mut number = 0_u8;
@@ -359,7 +359,7 @@ fn schedules_that_nobody_keeps_slow_nobody_down() {
 
 #[test]
 fn loops_through_the_reflector_slow_nobody_down() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let responder = Responder::with(Config {
         protocols: vec![stamp_at(0, true)],
         ..Config::default()
@@ -677,7 +677,7 @@ fn echoes(socket: &UdpSocket, lasts: Duration, ask: impl Fn(u32) -> Vec<u8>) {
 
 /// Ten clients of each of twenty addresses at once, each of which wants something for so long.
 fn two_hundred_at_once(lasts: Duration) {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     let all = protocols::ALL.iter().map(|entry| Wanted {
         entry,
         port: 0,

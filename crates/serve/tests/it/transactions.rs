@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::common::{RawClient, Responder, TIMEOUT, one_at_a_time, run};
+use crate::common::{RawClient, Responder, TIMEOUT, alone, in_turn, run};
 use crate::liar::Liar;
 use plumb_load::{Client, ClientError, EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::direction::OneDirection;
@@ -81,7 +81,7 @@ fn check(outcome: &PhaseOutcome) -> &TransactionsResult {
 
 #[test]
 fn requests_are_answered_over_every_transport() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     for (flow, count) in [
@@ -117,7 +117,7 @@ fn requests_are_answered_over_every_transport() {
 
 #[test]
 fn each_may_have_a_connection_of_its_own() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     for (flow, count) in [
@@ -142,7 +142,7 @@ fn each_may_have_a_connection_of_its_own() {
 
 #[test]
 fn a_rate_is_kept_by_all_streams_together() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let flow = TransactionFlow {
@@ -159,7 +159,7 @@ fn a_rate_is_kept_by_all_streams_together() {
 
 #[test]
 fn two_kinds_at_once_are_told_apart() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let mut both = plan(flow(Tcp, 1, 1), 2);
@@ -179,7 +179,7 @@ fn two_kinds_at_once_are_told_apart() {
 
 #[test]
 fn a_budget_ends_them() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let plan = PhasePlan {
@@ -227,7 +227,7 @@ fn what_cannot_be_asked_is_refused_by_the_responder() {
 
 #[test]
 fn a_responder_that_stops_leaves_what_was_measured() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     for flow in [flow(Tcp, 1, 1), connecting(Tcp), flow(Udp, 64, 64)] {
         let mut responder = Responder::start();
         let mut client = responder.client();
@@ -269,7 +269,7 @@ fn a_responder_that_stops_leaves_what_was_measured() {
 
 #[test]
 fn cancelling_ends_them_at_once() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let long = PhasePlan {
@@ -294,7 +294,7 @@ fn cancelling_ends_them_at_once() {
 
 #[test]
 fn a_far_end_that_closes_or_says_nothing_costs_only_what_it_took() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let ask = |liar: &Liar, flow: TransactionFlow| {
         let mut client = Client::connect("liar", liar.address, TIMEOUT).unwrap();
         run(&mut client, &plan(flow, 1)).unwrap()
@@ -348,7 +348,7 @@ fn a_far_end_that_closes_or_says_nothing_costs_only_what_it_took() {
 
 #[test]
 fn a_certificate_that_was_not_announced_is_named() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     // Its data connections show a certificate of their own.
     let liar = Liar::start(|data| {
         let shown = plumb_load::tls::Identity::generate().unwrap();
@@ -375,7 +375,7 @@ fn a_certificate_that_was_not_announced_is_named() {
 
 #[test]
 fn connections_that_nobody_asked_for_are_closed() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let client = RawClient::connect(responder.address, [127, 0, 0, 1]);
     let held = client.start(plan(connecting(Tcp), 1).flows, 10.0);
@@ -429,7 +429,7 @@ fn answering() -> usize {
 
 #[test]
 fn who_asks_without_waiting_is_left_when_the_phase_is_over() {
-    let _alone = one_at_a_time();
+    let _alone = alone();
     for ends in [Ends::Stops, Ends::Vanishes, Ends::SeesTheResponderStop] {
         let mut responder = Responder::start();
         let client = RawClient::connect(responder.address, [127, 0, 0, 1]);

@@ -5,7 +5,7 @@ use std::io::{Seek, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Responder, flows, one_at_a_time, plan, run};
+use crate::common::{Responder, flows, in_turn, plan, run};
 use plumb_load::file::StreamFile;
 use plumb_load::{ClientError, EndedEarly, PhasePlan};
 use plumb_serve::{Config, ServeError, Server};
@@ -30,7 +30,7 @@ fn with(down: u32, up: u32, ms: u64, tcp: TcpFlow) -> PhasePlan {
 
 #[test]
 fn modes_carry_as_much_and_are_named() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let tcp = TcpFlow {
@@ -52,7 +52,7 @@ fn modes_carry_as_much_and_are_named() {
 
 #[test]
 fn a_paced_rate_is_what_was_asked_for_and_ends_a_phase() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let tcp = TcpFlow {
@@ -88,7 +88,7 @@ fn a_paced_rate_is_what_was_asked_for_and_ends_a_phase() {
 
 #[test]
 fn an_upload_ends_with_its_file() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let mut file = tempfile::tempfile().unwrap();
@@ -111,7 +111,7 @@ fn an_upload_ends_with_its_file() {
 
 #[test]
 fn a_slow_source_is_seen_as_such() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let (reader, mut writer) = std::io::pipe().unwrap();
@@ -135,7 +135,7 @@ fn a_slow_source_is_seen_as_such() {
 
 #[test]
 fn a_download_is_written_and_a_full_disk_said() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let mut file = tempfile::tempfile().unwrap();
@@ -172,7 +172,7 @@ fn a_download_is_written_and_a_full_disk_said() {
 
 #[test]
 fn the_far_end_lends_a_disk_only_where_it_says_so() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let tcp = TcpFlow {
         far_disk: true,
         ..TcpFlow::default()

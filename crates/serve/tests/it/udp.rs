@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{RawClient, Responder, one_at_a_time, plan, run, udp_plan};
+use crate::common::{RawClient, Responder, alone, in_turn, plan, run, udp_plan};
 use plumb_load::{ClientError, EndedEarly, PhasePlan, UdpOutcome};
 use plumb_model::direction::OneDirection;
 use plumb_model::results::Direction;
@@ -55,7 +55,7 @@ fn whole(outcome: &UdpOutcome, slots: u64) {
 
 #[test]
 fn every_packet_of_both_ways_is_accounted_for() {
-    let _guard = one_at_a_time();
+    let _alone = alone();
     let responder = Responder::start();
     let mut client = responder.client();
     let outcome = run(&mut client, &udp_plan(2, 1, &constant(1000.0), 500)).unwrap();
@@ -88,7 +88,7 @@ fn every_packet_of_both_ways_is_accounted_for() {
 
 #[test]
 fn a_phase_lasts_as_long_as_it_was_asked_to_where_packets_are_few() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     // 2.25 packets in the time, of which the last leaves at 889 ms; and a time that ends silent.
@@ -119,7 +119,7 @@ fn a_phase_lasts_as_long_as_it_was_asked_to_where_packets_are_few() {
 
 #[test]
 fn trains_arrive_whole() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let flow = UdpFlow {
         gso: Some(10),
@@ -140,7 +140,7 @@ fn trains_arrive_whole() {
 
 #[test]
 fn as_fast_as_possible_ends_with_the_budget() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let flow = UdpFlow::new(1000, Pattern::Max);
     let limited = PhasePlan {
@@ -158,7 +158,7 @@ fn as_fast_as_possible_ends_with_the_budget() {
 
 #[test]
 fn a_budget_that_is_no_number_of_packets_is_spent_all_the_same() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     for (down, up) in [(1, 0), (0, 1)] {
@@ -180,7 +180,7 @@ fn a_budget_that_is_no_number_of_packets_is_spent_all_the_same() {
 
 #[test]
 fn a_cancelled_stream_still_counts_exactly() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let cancel = AtomicBool::new(false);
@@ -202,7 +202,7 @@ fn a_cancelled_stream_still_counts_exactly() {
 
 #[test]
 fn what_came_before_the_responder_went_is_kept() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let mut responder = Responder::start();
     let mut client = responder.client();
     let plan = udp_plan(1, 1, &constant(1000.0), 10_000);
@@ -225,7 +225,7 @@ fn what_came_before_the_responder_went_is_kept() {
 
 #[test]
 fn a_small_buffer_that_overflows_is_told_from_the_path() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let flow = UdpFlow {
         receive_buffer_bytes: Some(4096),
@@ -242,7 +242,7 @@ fn a_small_buffer_that_overflows_is_told_from_the_path() {
 
 #[test]
 fn what_cannot_be_is_refused_with_the_reason() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let mut client = responder.client();
     let refused = run(&mut client, &udp_plan(1, 0, &constant(0.0), 100)).unwrap_err();
@@ -262,7 +262,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
 /// connection, or with a token that nobody has.
 #[test]
 fn nothing_is_sent_to_whoever_did_not_ask() {
-    let _guard = one_at_a_time();
+    let _turn = in_turn();
     let responder = Responder::start();
     let client = RawClient::connect(responder.address, [127, 0, 0, 5]);
     client.send(&ClientMessage::Start(Start {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plumb_serve::{Config, Judge, Policy, PolicyCell, Wanted, protocols};
 
-use crate::common::{Responder, connect_from, one_at_a_time};
+use crate::common::{Responder, connect_from, in_turn};
 
 /// Longer than anything that is to be waited for here: a silent connection is ended after 5 s.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -202,7 +202,7 @@ fn what_is_no_visit_is_refused() {
 
 #[test]
 fn one_address_that_loads_is_served_and_another_comes_again() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let responder = responder(Config {
         max_loads: 1,
         ..Config::default()
@@ -350,7 +350,7 @@ fn a_websocket_that_breaks_the_rules_is_closed() {
 
 #[test]
 fn a_stop_ends_what_runs() {
-    let _alone = one_at_a_time();
+    let _turn = in_turn();
     let mut responder = responder(Config::default());
     let large = say(
         &responder,

@@ -1,6 +1,7 @@
 //! What is lost and retransmitted, and what explains it.
 
 use super::*;
+use crate::signs::{Kind, signs};
 
 #[test]
 fn segments_sent_again_without_a_queue_are_unexplained() {
@@ -35,6 +36,24 @@ fn a_full_queue_explains_only_what_it_loses() {
     // Windows of 30 segments: 1.5 / 900, twice.
     assert_eq!(again(0.003), Clearance::Cleared);
     assert_eq!(again(0.006), Clearance::Unexplained);
+}
+
+/// Windows of 60 segments and round trips of 0.12 s: 0.042 % by Reno's equation, and 0.055 % by CUBIC's.
+#[test]
+fn cubic_loses_more_on_a_long_path() {
+    let again = |cc| {
+        let up = Load {
+            bps: 23.2e6,
+            again: 0.00105,
+            queue_s: 0.1,
+            cc,
+            ..HEALTHY
+        };
+        let signs = with_case(&Check { up, ..CHECK }.measurements(), signs);
+        signs.iter().any(|sign| sign.kind == Kind::Retransmissions)
+    };
+    assert!(again("reno"));
+    assert!(!again("cubic"));
 }
 
 #[test]

@@ -61,6 +61,24 @@ fn a_boost_and_steps_of_the_rate_are_named() {
         found(|t| if t < 5.0 { 1e8 } else { 2e7 }),
         [Cause::TokenBucket]
     );
+    // One that is empty after three seconds, of which two pass before slow start ends on most paths: here it was seen to end.
+    let mut short = CHECK.measurements();
+    let fast = constant(
+        Unit::BitsPerSecond,
+        15.0,
+        |t| if t < 3.0 { 1e8 } else { 2e7 },
+    );
+    short[2].series.insert("bps".to_owned(), fast);
+    let of = |all: &[Measurement]| {
+        let (findings, _) = judged(all, Scope::Path);
+        findings.iter().map(|f| f.cause).collect::<Vec<_>>()
+    };
+    assert_ne!(of(&short), [Cause::TokenBucket]);
+    if let Outcome::Throughput(result) = &mut short[2].outcome {
+        let seen = json!({ "duration_s": 0.1, "bytes": 700_000, "ended_by": "ssthresh", "rate_after_bps": 1e8 });
+        result.slow_start = Some(serde_json::from_value(seen).unwrap());
+    }
+    assert_eq!(of(&short), [Cause::TokenBucket]);
     let steps = |t: f64| {
         if ((t / 4.0) as u64).is_multiple_of(2) {
             2e7

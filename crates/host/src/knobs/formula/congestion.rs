@@ -75,6 +75,9 @@ pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
                 why,
                 "New connections that this host sends on come back to the rate sooner after each loss; those that exist stay as they are.",
             ),
+            _ if same(present.value, "bbr") => {
+                leave(format!("BBR does as well here: {}", standing(situation)))
+            }
             _ => leave(standing(situation)),
         };
     };

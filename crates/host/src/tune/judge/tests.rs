@@ -50,7 +50,7 @@ fn what_takes_away_what_the_path_needs_does_harm() {
         "net.ipv4.tcp_wmem",
         "4096 16384 131072",
         Worth::Harmful,
-        "It goes the wrong way",
+        "It is in the wrong direction",
     );
     is(
         "net.ipv4.tcp_wmem",

@@ -239,6 +239,47 @@ fn a_sender_that_leaves_out_slots_gets_there_all_the_same() {
 }
 
 #[test]
+fn a_machine_that_stands_still_in_one_step_moves_nothing() {
+    // What the sender is late by waits in the path too, or is lost there.
+    for (stall_s, is_lost) in [(0.06, false), (0.06, true), (0.2, false), (0.4, true)] {
+        for stalled_in in 0..12 {
+            for tcp_bps in [8e6, 48e6] {
+                let path = Path::queue(50e6, 0.25);
+                let mut search = Search::from_tcp(tcp_bps);
+                let mut steps = 0;
+                while let Some(bps) = search.next_bps() {
+                    let part = if steps == stalled_in {
+                        1.0 - stall_s / STEP_S
+                    } else {
+                        1.0
+                    };
+                    let mut seen = path.step(bps * part);
+                    if steps == stalled_in {
+                        let more = stall_s / STEP_S;
+                        *(if is_lost {
+                            &mut seen.loss_ratio
+                        } else {
+                            &mut seen.queued_ratio
+                        }) += more;
+                    }
+                    search.record(&Seen {
+                        asked_bps: bps,
+                        ..seen
+                    });
+                    steps += 1;
+                }
+                let outcome = search.finish();
+                let found = outcome.bps.unwrap_or(0.0) / path.rate_bps;
+                assert!(
+                    outcome.ended == SearchEnd::Found && (0.97..1.02).contains(&found),
+                    "{stall_s} s in step {stalled_in} from {tcp_bps}: {found}: {outcome:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_search_can_be_stopped() {
     let path = Path::queue(50e6, 0.05);
     let begun = || {

@@ -3,6 +3,7 @@
 pub(crate) mod live;
 pub(crate) mod machine;
 pub(crate) mod network;
+pub(crate) mod pcap;
 pub(crate) mod responder;
 pub(crate) mod slots;
 
@@ -24,8 +25,15 @@ pub(crate) fn plumb(arguments: &[&str]) -> Output {
 
 /// The same where it is refused, or finds nobody, before anything is loaded: it needs no machine to itself.
 pub(crate) fn refused(arguments: &[&str]) -> Output {
-    let _slot = slots::take(slots::Weight::Light);
+    let _slot = slots::take(slots::Weight::Brief);
     plumb(arguments)
+}
+
+/// Runs another's program that computes, when a processor is free for it: it must not make measurements late.
+pub(crate) fn computed(command: &mut Command) -> Output {
+    let _slot = slots::take(slots::Weight::Processor);
+    let output = command.output();
+    output.unwrap_or_else(|e| panic!("{command:?}: {e}: tests/tools.sh"))
 }
 
 /// The same as [`plumb`], for a command that is more than arguments.
@@ -87,6 +95,14 @@ pub(crate) struct Checked {
     pub(crate) run: Run,
     pub(crate) stats: LabStats,
     pub(crate) json: Value,
+}
+
+/// By how many seconds the laboratory delivered a packet too late while a Run was made, at most: a machine that stands still
+/// makes what is measured meanwhile as much later.
+pub(crate) fn late_s(run: &Run) -> f64 {
+    let mark = run.local.lab.as_ref();
+    mark.and_then(|mark| mark.lateness_s)
+        .map_or(0.0, |late| late.max)
 }
 
 /// Runs `plumb check server` in a scenario, by name or file.

@@ -135,6 +135,24 @@ impl Network {
     }
 }
 
+/// The share that the machine took from a load of TCP of so many seconds at most: what the links were late by, and where a queue
+/// of 40 ms overflowed after it, the retransmission timeout and slow start; and while the programs at the ends waited for a
+/// processor.
+pub(crate) fn taken_ratio(stats: &LabStats, load_s: f64) -> f64 {
+    const QUEUE_S: f64 = 0.04;
+    const RECOVERY_S: f64 = 0.3;
+    let late_s = links_late_s(stats);
+    let stalled_s = late_s + if late_s > QUEUE_S { RECOVERY_S } else { 0.0 };
+    stalled_s / load_s + stats.starved_ratio
+}
+
+/// By how many seconds a link delivered a packet too late at most.
+pub(crate) fn links_late_s(stats: &LabStats) -> f64 {
+    let directions = stats.links.values().flat_map(|link| link.values());
+    let late = directions.filter_map(|direction| direction.driver.lateness_s);
+    late.map(|late| late.max).fold(0.0, f64::max)
+}
+
 /// A scenario in a file, which goes when it is dropped.
 pub(crate) fn scenario(text: &str) -> NamedTempFile {
     let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();

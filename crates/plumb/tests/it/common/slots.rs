@@ -3,10 +3,12 @@
 //! All tests of the binary begin at once and wait here, each time that they run plumb, until what it does fits beside
 //! what goes on already: a dozen labs that are only probed, or one that fills a fast line. What fills fast lines waits
 //! until all else is done, and has the machine to itself.
+//!
+//! A slow machine, or one that others use as well, has fewer parts to give ([`Turns::adapt`]).
 
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use plumb_lab::scenario::Scenario;
@@ -16,7 +18,20 @@ use plumb_model::units::BitRate;
 /// The parts of the machine, which weights take. With twice as many, labs on two processors were late by 10 to 40 ms.
 const MACHINE: usize = 12;
 
-/// How long nothing else begins. The kernel makes the namespaces of one lab at a time, and a processor that does so
+/// What a busy machine still gives: with fewer, the tests would take half as long again.
+const MACHINE_LEAST: usize = 8;
+
+/// How long the processors are watched before there are fewer or more parts: two phases of a load.
+const ADAPTS_EVERY: Duration = Duration::from_secs(2);
+
+/// The share of the time in which the processors are busy, ours and others' work, from which there is one part fewer. Packets
+/// and programs wait for each other beyond it.
+const TOO_BUSY: f64 = 0.85;
+
+/// And below which there is one more.
+const HAS_ROOM: f64 = 0.70;
+
+/// How long after a lab no other begins. The kernel makes the namespaces of one at a time, and a processor that does so
 /// carries no packets: labs that began together were late by 20 ms.
 const APART: Duration = Duration::from_millis(100);
 
@@ -29,19 +44,22 @@ pub(crate) enum Weight {
     Medium,
     /// A line of at most [`SLOW_BPS`] is filled: a sixth of a processor.
     Slow,
-    /// A probe now and then, or less than a second of computing: a hundredth of a processor.
+    /// A lab in which a probe is sent now and then: a hundredth of a processor.
     Light,
+    /// The same without a lab, or less than a second of computing.
+    Brief,
     /// A line of at most [`FAST_BPS`] is filled: half a processor.
     Fast,
     /// Whatever there is is filled.
     Heavy,
 }
 
-const ALL: [Weight; 6] = [
+const ALL: [Weight; 7] = [
     Weight::Processor,
     Weight::Medium,
     Weight::Slow,
     Weight::Light,
+    Weight::Brief,
     Weight::Fast,
     Weight::Heavy,
 ];
@@ -50,16 +68,19 @@ const SLOW_BPS: u64 = 20_000_000;
 const MEDIUM_BPS: u64 = 100_000_000;
 const FAST_BPS: u64 = 1_000_000_000;
 
+/// With small packets a line costs the machine so many times as much as with large ones.
+const SMALL_TIMES: u64 = 10;
+
 /// Words of commands that fill a line.
-const LOADS: [&str; 11] = [
-    "check", "rate", "load", "capacity", "flood", "iperf3", "verify", "disk", "cipher", "speed",
-    "demo",
+const LOADS: [&str; 12] = [
+    "check", "rate", "load", "capacity", "overhead", "flood", "iperf3", "verify", "disk", "cipher",
+    "speed", "demo",
 ];
 
 impl Weight {
-    fn parts(self) -> usize {
+    pub(crate) fn parts(self) -> usize {
         match self {
-            Self::Light => 1,
+            Self::Light | Self::Brief => 1,
             Self::Slow => 2,
             Self::Medium => 3,
             Self::Processor | Self::Fast => 5,
@@ -67,8 +88,11 @@ impl Weight {
         }
     }
 
-    /// Of a command line of plumb. What loads the loopback fills whatever there is.
+    /// Of a command line of plumb. What loads the loopback fills whatever there is; reading captures computes.
     pub(crate) fn of(arguments: &[&str]) -> Self {
+        if let ["capture", ..] = arguments {
+            return Self::Processor;
+        }
         let mut parts = arguments.split(|argument| *argument == "--");
         let options = parts.next().unwrap_or_default();
         let scenario = || options.iter().find_map(|word| Scenario::load(word).ok());
@@ -82,7 +106,7 @@ impl Weight {
             }
             (["lab", ..], _) => Self::Light,
             _ if loads(arguments) => Self::Heavy,
-            _ => Self::Light,
+            _ => Self::Brief,
         }
     }
 
@@ -105,15 +129,23 @@ impl Weight {
 
 /// The rate at which a command loads a scenario: what it loads crosses every link, and so the slowest.
 fn filled_bps(scenario: &Scenario, command: &[&str]) -> u64 {
-    let only = |direction: &str| command.contains(&direction);
-    let (up, down) = (!only("--down"), !only("--up"));
+    let words = words(command);
+    let loads = words.iter().filter(|word| LOADS.contains(word)).count();
+    // Of several loads in a script, nobody knows whose option it is.
+    let has = |word: &str| loads == 1 && words.contains(&word);
+    let (up, down) = (!has("--down"), !has("--up"));
     let links = scenario.links.iter().filter(|link| link.is_emulated());
     let rates = links.map(|link| {
         let up = if up { rate_bps(&link.up) } else { 0 };
         let down = if down { rate_bps(&link.down) } else { 0 };
         up.max(down)
     });
-    rates.chain(asked_bps(command)).min().unwrap_or(u64::MAX)
+    let asked = asked_bps(&words).filter(|_| loads == 1);
+    let filled_bps = rates.chain(asked).min().unwrap_or(u64::MAX);
+    match words.contains(&"overhead") {
+        true => filled_bps.saturating_mul(SMALL_TIMES),
+        false => filled_bps,
+    }
 }
 
 /// What the narrowest place of a direction lets through at most.
@@ -148,21 +180,27 @@ fn asked_bps(command: &[&str]) -> Option<u64> {
     (has("--udp") || has("flood")).then(|| rate.bps())
 }
 
-/// Whether a command, or a script in it, fills a line.
-fn loads(command: &[&str]) -> bool {
+/// Of a command, or of a script in it.
+fn words<'a>(command: &[&'a str]) -> Vec<&'a str> {
     let words = command
         .iter()
         .flat_map(|argument| argument.split_whitespace());
-    words.into_iter().any(|word| LOADS.contains(&word))
+    words.collect()
 }
 
-#[derive(Default)]
+/// Whether a command, or a script in it, fills a line.
+fn loads(command: &[&str]) -> bool {
+    words(command).iter().any(|word| LOADS.contains(word))
+}
+
 struct Turns {
+    /// Parts that there are now.
+    machine: usize,
     /// Parts that are taken.
     used: usize,
     /// How many wait, by weight.
-    waiting: [usize; 6],
-    /// When the last one began.
+    waiting: [usize; 7],
+    /// When the last one began that may make a lab.
     begun: Option<Instant>,
 }
 
@@ -173,17 +211,58 @@ impl Turns {
             .iter()
             .filter(|weight| self.waiting[**weight as usize] > 0);
         waiting
-            .find(|weight| self.used + weight.parts() <= MACHINE)
+            .find(|weight| self.used + weight.parts().min(self.machine) <= self.machine)
             .copied()
+    }
+
+    /// Follows what the machine can do, by the share of the time in which it was busy.
+    fn adapt(&mut self, busy: f64) {
+        self.machine = match busy {
+            TOO_BUSY.. => (self.machine - 1).max(MACHINE_LEAST),
+            HAS_ROOM.. => self.machine,
+            _ => (self.machine + 1).min(MACHINE),
+        };
     }
 }
 
 static TURNS: Mutex<Turns> = Mutex::new(Turns {
+    machine: MACHINE,
     used: 0,
-    waiting: [0; 6],
+    waiting: [0; 7],
     begun: None,
 });
 static CHANGED: Condvar = Condvar::new();
+static WATCHED: Once = Once::new();
+
+/// How long the processors were busy and how long they were there, in the kernel's ticks (the first line of /proc/stat,
+/// proc_stat(5): the fourth number is idle, the fifth waits for a disk, and the eighth went to other machines).
+fn processor_ticks() -> [u64; 2] {
+    let text = std::fs::read_to_string("/proc/stat").expect("the kernel counts");
+    let line = text.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> = line
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .map(|ticks| ticks.parse().expect("a number of ticks"))
+        .collect();
+    let all: u64 = ticks.iter().sum();
+    [all - ticks[3] - ticks[4], all]
+}
+
+/// Adapts to what the machine can do, for as long as the tests last.
+fn watch_the_machine() {
+    let mut before = processor_ticks();
+    loop {
+        std::thread::sleep(ADAPTS_EVERY);
+        let now = processor_ticks();
+        let [busy, all] = [0, 1].map(|at| (now[at] - before[at]) as f64);
+        before = now;
+        if all > 0.0 {
+            turns().adapt(busy / all);
+            CHANGED.notify_all();
+        }
+    }
+}
 
 fn turns() -> MutexGuard<'static, Turns> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -221,13 +300,18 @@ pub(crate) fn take(weight: Weight) -> Slot {
     if HAS_ONE.replace(true) {
         return Slot(None);
     }
+    WATCHED.call_once(|| drop(std::thread::spawn(watch_the_machine)));
+    let makes_lab = weight != Weight::Brief;
     let mut turns = turns();
     turns.waiting[weight as usize] += 1;
     loop {
         let since = turns.begun.map_or(APART, |begun| begun.elapsed());
         turns = if turns.next() != Some(weight) {
             CHANGED.wait(turns).unwrap_or_else(PoisonError::into_inner)
-        } else if let Some(early) = APART.checked_sub(since).filter(|early| !early.is_zero()) {
+        } else if let Some(early) = APART
+            .checked_sub(since)
+            .filter(|early| makes_lab && !early.is_zero())
+        {
             let woken = CHANGED.wait_timeout(turns, early);
             woken.unwrap_or_else(PoisonError::into_inner).0
         } else {
@@ -236,7 +320,9 @@ pub(crate) fn take(weight: Weight) -> Slot {
     }
     turns.waiting[weight as usize] -= 1;
     turns.used += weight.parts();
-    turns.begun = Some(Instant::now());
+    if makes_lab {
+        turns.begun = Some(Instant::now());
+    }
     drop(turns);
     // The next of them may fit beside it.
     CHANGED.notify_all();
@@ -268,6 +354,28 @@ impl Drop for Slot {
 }
 
 #[test]
+fn a_busy_machine_gives_less_and_one_that_calms_down_all_again() {
+    let mut turns = Turns {
+        machine: MACHINE,
+        used: 0,
+        waiting: [0; 7],
+        begun: None,
+    };
+    let mut parts_after = |busy: f64, windows: usize| {
+        (0..windows).for_each(|_| turns.adapt(busy));
+        turns.waiting[Weight::Heavy as usize] = 1;
+        // What takes everything still begins where nothing else goes on.
+        assert_eq!(turns.next(), Some(Weight::Heavy));
+        turns.machine
+    };
+    assert_eq!(parts_after(0.5, 1), MACHINE);
+    assert_eq!(parts_after(0.9, 3), MACHINE - 3);
+    assert_eq!(parts_after(0.8, 5), MACHINE - 3);
+    assert_eq!(parts_after(1.0, 50), MACHINE_LEAST);
+    assert_eq!(parts_after(0.6, 50), MACHINE);
+}
+
+#[test]
 fn what_a_command_takes_follows_from_it_and_its_network() {
     let within = |scenario, command: &[&str]| {
         Weight::of(&[&["lab", "run", "--stats", "x", scenario, "--"], command].concat())
@@ -280,6 +388,13 @@ fn what_a_command_takes_follows_from_it_and_its_network() {
             Weight::Medium,
         ),
         (within("home-udp-flood", &["true"]), Weight::Slow),
+        (
+            within(
+                "fibre",
+                &["sh", "-c", "plumb lab flood server --rate 1mbit & wait"],
+            ),
+            Weight::Slow,
+        ),
         (
             within("dsl-poor", &["plumb", "rate", "server", "--up"]),
             Weight::Slow,
@@ -296,7 +411,7 @@ fn what_a_command_takes_follows_from_it_and_its_network() {
             Weight::Heavy,
         ),
         (Weight::of(&["rate", "127.0.0.1"]), Weight::Heavy),
-        (Weight::of(&["report", "no such file"]), Weight::Light),
+        (Weight::of(&["report", "no such file"]), Weight::Brief),
     ];
     for (number, (found, wanted)) in cases.into_iter().enumerate() {
         assert_eq!(found, wanted, "{number}");

@@ -6,7 +6,7 @@ use plumb_lab::truth::truth;
 
 use crate::common::network::scenario;
 use crate::common::{check_in, side_by_side};
-use crate::truth::{CHANGED, Changed, holds};
+use crate::truth::{CHANGED, Changed, holds, what_the_path_holds_back_is_named};
 
 #[test]
 #[ignore = "slow"]
@@ -16,7 +16,15 @@ fn checks_as_a_user_makes_them() {
         &|| holds("home-lossy", &[], &["home-cable-managed"]),
         &|| holds("long-fat-rcvbuf", &[], &["long-fat-sndbuf"]),
         &|| holds("long-fat-sndbuf", &[], &["long-fat-rcvbuf"]),
-        &|| holds("fibre", &[], &["home-cable"]),
+        &|| {
+            let others = [
+                "home-cable",
+                "home-cable-managed",
+                "long-fat-sndbuf",
+                "long-fat-rcvbuf",
+            ];
+            holds("fibre", &[], &others);
+        },
         &|| {
             holds(
                 "cross-traffic",
@@ -36,6 +44,12 @@ fn checks_as_a_user_makes_them() {
         &|| holds("ack-starvation", &[], &["home-cable"]),
         &|| holds("queue-target-low", &[], &["home-cable"]),
     ]);
+}
+
+#[test]
+#[ignore = "slow"]
+fn what_a_path_holds_back() {
+    what_the_path_holds_back_is_named();
 }
 
 #[test]

@@ -109,7 +109,7 @@ pub(crate) fn received(iperf: &str) -> f64 {
 #[derive(Debug)]
 pub(crate) struct Pinged {
     pub(crate) rtt_s: Distribution,
-    sent: u64,
+    pub(crate) sent: u64,
 }
 
 impl Pinged {

@@ -312,7 +312,7 @@ fn losses_duplicates_late_answers_and_strangers_are_told_apart() {
     let lost: Vec<_> = seen
         .iter()
         .filter_map(|seen| match seen {
-            ManySeen::Lost { target, round } => Some((*target, *round)),
+            ManySeen::Lost { target, round, .. } => Some((*target, *round)),
             _ => None,
         })
         .collect();

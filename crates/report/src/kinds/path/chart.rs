@@ -6,7 +6,7 @@ use plumb_model::run::Measurement;
 use plumb_model::series::Series;
 
 use crate::svg::canvas::Drawing;
-use crate::svg::series::{self, Line, Scale, Subject};
+use crate::svg::series::{self, Line, Scale, Subject, Written};
 
 /// A colour for each line: more could not be told from each other.
 const COLOURS: [&str; 5] = ["idle", "up", "down", "both", "after"];
@@ -30,6 +30,7 @@ pub(super) fn render(measurement: &Measurement, path: &[PathHop]) -> Option<Draw
         title: &format!("seconds; round-trip time in ms, hop by hop{of}"),
         description: "Round trips over time, one line for each hop; unanswered probes break the lines",
         scale: Scale::Logarithmic,
+        written: Written::TIMES,
     };
     let lines: Vec<Line<'_>> = chosen
         .into_iter()

@@ -275,6 +275,7 @@ fn finding() -> Finding {
                 rate_bps: 19_000_000,
                 overhead_bytes: 18,
                 mpu_bytes: 64,
+                cells: plumb_model::framing::Cells::None,
                 qdisc: "cake".into(),
             })),
             commands: vec!["tc qdisc replace dev eth0 root cake bandwidth 19mbit overhead 18 mpu 64".into()],

@@ -1,0 +1,59 @@
+//! A shaper as what the owner of a router types: commands or configuration where there is a shell, the menu and the numbers
+//! where there is none, and what to do instead where the system has no managed queue.
+//!
+//! One file a router, and a line in [`of`]. Lines that are no commands begin with `#` where there is a shell to
+//! paste them into.
+
+mod asus;
+mod edgeos;
+mod fritzbox;
+mod generic;
+mod linux;
+mod mikrotik;
+mod openwrt;
+mod opnsense;
+mod pfsense;
+mod rendering;
+mod unifi;
+mod vyos;
+
+use plumb_model::finding::ShaperAction;
+use plumb_model::router::Router;
+
+use rendering::Rendering;
+
+fn of(router: Router) -> Rendering {
+    match router {
+        Router::Openwrt => openwrt::RENDERING,
+        Router::Linux => linux::RENDERING,
+        Router::Mikrotik => mikrotik::RENDERING,
+        Router::Pfsense => pfsense::RENDERING,
+        Router::Opnsense => opnsense::RENDERING,
+        Router::Vyos => vyos::RENDERING,
+        Router::Edgeos => edgeos::RENDERING,
+        Router::Unifi => unifi::RENDERING,
+        Router::Asus => asus::RENDERING,
+        Router::Fritzbox => fritzbox::RENDERING,
+        Router::Generic => generic::RENDERING,
+    }
+}
+
+/// The lines for that router, with where they are from.
+pub(super) fn lines(action: &ShaperAction, router: Router) -> Vec<String> {
+    let Rendering { lines, source } = of(router);
+    let mut lines = lines(action);
+    if let Some(source) = source {
+        let mark = if source.shell { "# " } else { "" };
+        lines.extend([
+            format!(
+                "{mark}Not tried on a device; read {}: {},",
+                source.read, source.publisher
+            ),
+            format!("{mark}\"{}\".", source.title),
+        ]);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Several saved Runs of a path as one, judged together.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use plumb_diagnose::merge::{Part, merge};
+use plumb_measure::conductor::Conductor;
+use plumb_measure::progress::Nobody;
+use plumb_measure::record::Judgement;
+use plumb_model::run::Run;
+
+use crate::capture;
+use crate::output::read_run;
+use crate::target::command_line;
+
+/// Reads a saved Run, or what a capture shows.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Run> {
+    capture::run_of(file).unwrap_or_else(|| read_run(file))
+}
+
+/// How much of a path is judged: all of it, where there is one.
+pub(crate) fn judgement(run: &Run) -> Judgement {
+    match run.target {
+        Some(_) => Judgement::Whole,
+        None => Judgement::Part,
+    }
+}
+
+/// One Run of what files hold, with what it means.
+pub(crate) fn judged(files: &[PathBuf]) -> anyhow::Result<Run> {
+    let parts = files.iter().map(|file| read(file).map(part));
+    together(parts.collect::<anyhow::Result<_>>()?)
+}
+
+fn together(parts: Vec<Part>) -> anyhow::Result<Run> {
+    let whole = merge(parts)?;
+    if whole.measurements.is_empty() {
+        anyhow::bail!(
+            "nothing was measured in what was given: measure first (plumb check HOST -o run.json)"
+        );
+    }
+    let now = Timestamp::now();
+    let whole = Run {
+        id: uuid::Uuid::now_v7().to_string(),
+        command: command_line(),
+        plumb: env!("CARGO_PKG_VERSION").to_owned(),
+        notes: [
+            vec![format!(
+                "Judged {now:.0} from saved Runs; nothing was measured for it."
+            )],
+            whole.notes,
+        ]
+        .concat(),
+        ..whole
+    };
+    let judgement = judgement(&whole);
+    let stop = Arc::default();
+    Ok(Conductor::resume(whole, &Nobody, &stop)
+        .finish(judgement)?
+        .run)
+}
+
+/// The Run of a case: one that says which causes were looked for as it is, and else what files come to together.
+pub(crate) fn case(files: &[PathBuf]) -> anyhow::Result<Run> {
+    if let [only] = files {
+        let run = read(only)?;
+        let verdict = run.verdict.as_ref();
+        if verdict.is_some_and(|verdict| verdict.looked_for.is_some()) {
+            return Ok(run);
+        }
+        let (id, command, plumb) = (run.id.clone(), run.command.clone(), run.plumb.clone());
+        let judged = together(vec![part(run)])?;
+        return Ok(Run {
+            id,
+            command,
+            plumb,
+            ..judged
+        });
+    }
+    judged(files)
+}
+
+/// A Run whose start is not known comes first.
+fn part(run: Run) -> Part {
+    let began: Option<Timestamp> = run.started.parse().ok();
+    Part {
+        began_s: began.map_or(0.0, |began| began.as_nanosecond() as f64 / 1e9),
+        run,
+    }
+}

@@ -1,0 +1,78 @@
+//! What is read of a history: by the file that says what is watched, or by the database itself, such as a backup.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plumb_net::clock::realtime_ns;
+use plumb_watch::config::{Config, ConfigError};
+use plumb_watch::store::Store;
+
+use crate::usage::wrong;
+
+/// How every SQLite database begins (SQLite's "Database File Format", section 1.3).
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Which history, and what of it.
+#[derive(Args)]
+pub(super) struct Source {
+    /// The file that says what is watched, or a database such as a backup
+    file: PathBuf,
+    /// Only this target; may be given again [default: all that are known]
+    #[arg(long = "target", value_name = "NAME")]
+    targets: Vec<String>,
+}
+
+impl Source {
+    /// The history, and the names of the targets that are asked for: in the order of the file, and then what it has no more.
+    pub(super) fn open(&self) -> anyhow::Result<(Store, Vec<String>)> {
+        let (path, mut names) = located(&self.file)?;
+        let store = Store::open_to_read(&path)?;
+        let mut known = store.targets()?;
+        // Of tens of thousands.
+        let [of_history, of_file] =
+            [&known, &names].map(|names| names.iter().cloned().collect::<HashSet<String>>());
+        names.retain(|name| of_history.contains(name));
+        known.retain(|name| !of_file.contains(name));
+        names.append(&mut known);
+        if let Some(missing) = self.targets.iter().find(|name| !names.contains(name)) {
+            return Err(wrong(format!(
+                "the history has no target '{missing}'; it has {}",
+                match names.is_empty() {
+                    true => "none".to_owned(),
+                    false => names.join(", "),
+                }
+            )));
+        }
+        names.retain(|name| self.targets.is_empty() || self.targets.contains(name));
+        Ok((store, names))
+    }
+}
+
+/// Where the database is, and the names of the targets that the file has, if it is one that says what is watched.
+pub(super) fn located(file: &Path) -> anyhow::Result<(PathBuf, Vec<String>)> {
+    let mut begin = [0; MAGIC.len()];
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut begin));
+    // What cannot be read, the reader of the file says.
+    if read.is_ok() && begin == *MAGIC {
+        return Ok((file.to_owned(), Vec::new()));
+    }
+    let config = Config::read(file).map_err(in_words)?;
+    let names = config.targets.into_iter().map(|target| target.name);
+    Ok((config.store, names.collect()))
+}
+
+/// The time of day, s since 1970.
+pub(super) fn now_s() -> i64 {
+    i64::try_from(realtime_ns() / 1_000_000_000).unwrap_or(i64::MAX)
+}
+
+/// What is wrong in a file was written by a user, as what is typed.
+pub(super) fn in_words(error: ConfigError) -> anyhow::Error {
+    match error {
+        ConfigError::Wrong(words) => wrong(words),
+        error @ ConfigError::Read { .. } => error.into(),
+    }
+}

@@ -1,0 +1,181 @@
+//! A message sent to a web server by HTTP POST (RFC 9110, section 9.3.3), within a time, on a connection of its own.
+
+use std::time::{Duration, Instant};
+
+use plumb_wire::http_head::{Head, MAX_HEAD_BYTES};
+use plumb_wire::url::{Scheme, Url};
+
+use crate::deadline::Connection;
+use crate::root_store::Trust;
+
+/// Where messages are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    url: Url,
+}
+
+impl Post {
+    /// To that URL, http or https.
+    ///
+    /// # Errors
+    /// When it is no such URL: why, in words.
+    pub fn to(url: &str) -> Result<Self, String> {
+        let url = url.parse::<Url>().map_err(|error| error.to_string())?;
+        Ok(Self { url })
+    }
+
+    /// Whether it is sent by TLS.
+    pub fn is_https(&self) -> bool {
+        self.url.origin.scheme == Scheme::Https
+    }
+
+    /// Sends JSON, over TLS to whom `trust` believes. It is done where a status of 2xx comes back; what is said beyond that
+    /// is not read. Looking up the name takes what the resolver takes.
+    ///
+    /// # Errors
+    /// When that does not happen within `timeout`: why, in words.
+    pub fn send(&self, json: &str, trust: Option<&Trust>, timeout: Duration) -> Result<(), String> {
+        let origin = &self.url.origin;
+        let mut connection = Connection::to(&origin.host, origin.port, Instant::now() + timeout)?;
+        let request = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: plumb/{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Accept: */*\r\nConnection: close\r\n\r\n{json}",
+            self.url.target,
+            origin.authority(),
+            env!("CARGO_PKG_VERSION"),
+            json.len()
+        );
+        match (self.is_https(), trust) {
+            (false, _) => {}
+            (true, Some(trust)) => connection.begin_tls(&origin.host, trust)?,
+            (true, None) => return Err("nobody is believed over TLS".to_owned()),
+        }
+        connection.send(request.as_bytes())?;
+        match status(&mut connection)? {
+            200..=299 => Ok(()),
+            status => Err(format!("{origin} answers {status}")),
+        }
+    }
+}
+
+/// The status of the answer. It ends with the head, with the connection, or with the deadline.
+fn status(connection: &mut Connection) -> Result<u16, String> {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 2048]);
+    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") && bytes.len() <= MAX_HEAD_BYTES {
+        match connection.receive(&mut buffer)? {
+            0 => break,
+            count => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+        }
+    }
+    let head = Head::parse(&bytes).ok_or("what came back is not HTTP/1")?;
+    Ok(head.status)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// What a server that answers so is sent, and what the sender makes of it.
+    fn sent(answer: &'static str) -> (String, Result<(), String>) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut seen, mut buffer) = (Vec::new(), [0; 512]);
+            while !seen.ends_with(b"}") {
+                let count = stream.read(&mut buffer).unwrap();
+                seen.extend_from_slice(&buffer[..count]);
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8(seen).unwrap()
+        });
+        let post = Post::to(&format!("http://127.0.0.1:{port}/hook?a=b")).unwrap();
+        let done = post.send("{\"a\":1}", None, Duration::from_secs(5));
+        (server.join().unwrap(), done)
+    }
+
+    #[test]
+    fn a_message_is_sent_and_its_status_counts() {
+        let (seen, done) = sent("HTTP/1.1 204 No Content\r\n\r\n");
+        assert_eq!(done, Ok(()));
+        assert!(
+            seen.starts_with("POST /hook?a=b HTTP/1.1\r\nHost: 127.0.0.1:"),
+            "{seen}"
+        );
+        assert!(
+            seen.contains("\r\nContent-Length: 7\r\n") && seen.ends_with("\r\n\r\n{\"a\":1}"),
+            "{seen}"
+        );
+        let (_, done) = sent("HTTP/1.1 503 Busy\r\n\r\n");
+        assert!(
+            done.clone().unwrap_err().ends_with("answers 503"),
+            "{done:?}"
+        );
+        let (_, done) = sent("hello");
+        assert_eq!(done, Err("what came back is not HTTP/1".to_owned()));
+    }
+
+    #[test]
+    fn nobody_there_is_said_in_time() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let post = Post::to(&format!("http://127.0.0.1:{port}/")).unwrap();
+        // It accepts, and says nothing.
+        let begun = Instant::now();
+        assert!(post.send("{}", None, Duration::from_millis(200)).is_err());
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        drop(listener);
+        let refused = post.send("{}", None, Duration::from_secs(5)).unwrap_err();
+        assert!(
+            refused.starts_with("no connection to 127.0.0.1:"),
+            "{refused}"
+        );
+        assert!(Post::to("ftp://example.net/").is_err());
+    }
+
+    /// What a server with a certificate that signed itself is sent by those who believe so.
+    fn sent_by_tls(trust: impl FnOnce(Trust) -> Trust) -> (Option<String>, Result<(), String>) {
+        let (config, own) = crate::mail::tests::certified("127.0.0.1");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let session = rustls::ServerConnection::new(config).unwrap();
+            let mut tls = rustls::StreamOwned::new(session, stream);
+            let (mut seen, mut buffer) = (Vec::new(), [0; 512]);
+            while !seen.ends_with(b"}") {
+                // Who does not believe it, sends nothing.
+                let count = tls.read(&mut buffer).ok().filter(|count| *count > 0)?;
+                seen.extend_from_slice(&buffer[..count]);
+            }
+            tls.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            String::from_utf8(seen).ok()
+        });
+        let post = Post::to(&format!("https://127.0.0.1:{port}/hook")).unwrap();
+        let done = post.send("{\"a\":1}", Some(&trust(own)), Duration::from_secs(5));
+        (server.join().unwrap(), done)
+    }
+
+    #[test]
+    fn a_certificate_is_checked_before_anything_is_sent() {
+        let (_, other) = crate::mail::tests::certified("127.0.0.1");
+        let (seen, done) = sent_by_tls(|_| other);
+        let why = done.unwrap_err();
+        assert!(why.contains("the certificate is not believed"), "{why}");
+        assert!(
+            why.contains("ca = \"/FILE\" names who may sign it"),
+            "{why}"
+        );
+        assert_eq!(seen, None);
+        for believed in [|own| own, |_| Trust::anyone().unwrap()] {
+            let (seen, done) = sent_by_tls(believed);
+            assert_eq!(done, Ok(()));
+            assert!(seen.unwrap().starts_with("POST /hook HTTP/1.1\r\n"));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The rules of alarms, and maintenance, as the file has them.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::alarm::kinds;
+use crate::alarm::maintenance::Window;
+use crate::alarm::rule::{self, LEAST_PROBES, seconds};
+use crate::unit::Unit;
+
+/// How long something has to last unless the file says otherwise: two judgements.
+const RAISE_AFTER_S: i64 = 60;
+
+/// How long it has to be over unless the file says otherwise, so that what comes and goes is one alarm.
+const CLEAR_AFTER_S: i64 = 600;
+
+/// The longest time of both, in seconds.
+const MOST_AFTER_S: i64 = 86_400;
+
+/// The longest name of a rule, in characters.
+const MOST_NAME: usize = 100;
+
+/// What is wrong, and where in the file.
+pub(super) type Wrong = (Range<usize>, String);
+
+/// A target: its name, how often it is probed, and what its values are measured in.
+pub(super) type Known = (String, Duration, Unit);
+
+/// A rule of the file.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub name: String,
+    /// Names of targets; empty for all.
+    pub targets: Vec<String>,
+    pub raise_after_s: i64,
+    pub clear_after_s: i64,
+    pub rule: Arc<dyn rule::Rule>,
+}
+
+impl Rule {
+    /// Whether it judges the target of that name.
+    pub fn is_for(&self, target: &str) -> bool {
+        self.targets.is_empty() || self.targets.iter().any(|name| name == target)
+    }
+}
+
+/// What rules of all kinds have; the rest is of its kind.
+#[derive(Deserialize)]
+pub(super) struct Entry {
+    name: Spanned<String>,
+    kind: Spanned<String>,
+    targets: Option<Spanned<Vec<String>>>,
+    raise_after: Option<Spanned<String>>,
+    clear_after: Option<Spanned<String>>,
+    #[serde(flatten)]
+    own: toml::Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Maintenance {
+    from: Spanned<String>,
+    until: String,
+    days: Option<Vec<String>>,
+    targets: Option<Spanned<Vec<String>>>,
+}
+
+/// The names of targets that an entry lists, all of which have to be there.
+fn listed(targets: Option<&Spanned<Vec<String>>>, known: &[Known]) -> Result<Vec<String>, Wrong> {
+    let Some(targets) = targets else {
+        return Ok(Vec::new());
+    };
+    if targets.get_ref().is_empty() {
+        return Err((
+            targets.span(),
+            "it lists no target: leave it out for all".into(),
+        ));
+    }
+    for name in targets.get_ref() {
+        if !known.iter().any(|(target, _, _)| target == name) {
+            return Err((targets.span(), format!("no target is called '{name}'")));
+        }
+    }
+    Ok(targets.get_ref().clone())
+}
+
+impl Entry {
+    /// The rule, for targets of these names and intervals.
+    pub(super) fn rule(&self, known: &[Known]) -> Result<Rule, Wrong> {
+        let name = self.name.get_ref().trim();
+        if name.is_empty() || name.chars().count() > MOST_NAME || name.contains(char::is_control) {
+            let why = format!("a name has 1 to {MOST_NAME} characters, and no control characters");
+            return Err((self.name.span(), why));
+        }
+        let after = |key: &str, text: &Option<Spanned<String>>, usual_s: i64| match text {
+            None => Ok(usual_s),
+            Some(text) => {
+                seconds(key, text.get_ref(), (0, MOST_AFTER_S)).map_err(|why| (text.span(), why))
+            }
+        };
+        let rule = kinds::rule(self.kind.get_ref(), self.own.clone())
+            .map_err(|why| (self.kind.span(), format!("alarm '{name}': {why}")))?;
+        let targets = listed(self.targets.as_ref(), known)?;
+        for (target, every, unit) in known {
+            if targets.contains(target) && !rule.is_of(*unit) {
+                let why = format!(
+                    "alarm '{name}': median and p95 are of targets that measure times, and value of those that do not, unlike '{target}'"
+                );
+                return Err((self.kind.span(), why));
+            }
+            let is_for = rule.is_of(*unit) && (targets.is_empty() || targets.contains(target));
+            let least_s = every.as_secs_f64() * LEAST_PROBES as f64;
+            if is_for && (rule.window_s() as f64) < least_s {
+                let why = format!(
+                    "alarm '{name}': its window of {} s has fewer than {LEAST_PROBES} probes of '{target}', which is probed \
+                     every {} s: give it a longer one, or list other targets",
+                    rule.window_s(),
+                    every.as_secs_f64()
+                );
+                return Err((self.kind.span(), why));
+            }
+        }
+        Ok(Rule {
+            name: name.to_owned(),
+            targets,
+            raise_after_s: after("raise_after", &self.raise_after, RAISE_AFTER_S)?,
+            clear_after_s: after("clear_after", &self.clear_after, CLEAR_AFTER_S)?,
+            rule: rule.into(),
+        })
+    }
+
+    /// Where its name stands.
+    pub(super) fn span(&self) -> Range<usize> {
+        self.name.span()
+    }
+}
+
+impl Maintenance {
+    pub(super) fn window(&self, known: &[Known]) -> Result<(Vec<String>, Window), Wrong> {
+        let window = Window::read(self.from.get_ref(), &self.until, self.days.as_deref())
+            .map_err(|why| (self.from.span(), why))?;
+        Ok((listed(self.targets.as_ref(), known)?, window))
+    }
+}

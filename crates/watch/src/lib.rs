@@ -1,0 +1,22 @@
+//! Measuring on a schedule: what to probe stands in one file ([`config`]) and is of a kind of [`target`], when in [`schedule`], the history is kept in
+//! one database ([`store`]), and [`page`] shows it, with its outages ([`outage`]) and alarms ([`alarm`]), which
+//! [`deliver`] sends. [`watching`] runs it all.
+
+pub mod alarm;
+pub mod availability;
+pub mod config;
+pub mod deliver;
+pub mod distribution;
+pub mod export;
+pub mod month;
+pub mod outage;
+pub mod page;
+mod probe;
+pub mod report;
+pub mod sample;
+pub mod schedule;
+pub mod store;
+mod sweep;
+pub mod target;
+pub mod unit;
+pub mod watching;

@@ -1,0 +1,54 @@
+//! The page: an overview in words, a page for each target, and the metrics. It only reads.
+
+mod graph;
+mod http;
+mod metrics;
+mod overview;
+mod range;
+mod target;
+pub(crate) mod words;
+
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::{Answer, Request};
+
+use crate::config::Config;
+use crate::store::Store;
+use crate::target::kind::now_us;
+
+/// Serves the page in threads of its own until the process ends.
+pub(crate) fn serve(listener: TcpListener, config: Arc<Mutex<Arc<Config>>>) -> std::io::Result<()> {
+    http::serve(listener, move |request| {
+        let config = Arc::clone(&config.lock().unwrap_or_else(PoisonError::into_inner));
+        answer(&config, request, now_us() / 1_000_000)
+    })
+}
+
+/// The answer to a request at that time of day, s since 1970.
+fn answer(config: &Config, request: &Request, now_s: i64) -> Answer {
+    let read = || {
+        let store = Store::open_to_read(&config.store)?;
+        match request.path.as_str() {
+            "/" => overview::page(config, &store, now_s).map(|page| Some(Answer::html(page))),
+            "/metrics" => metrics::text(config, &store, now_s).map(|text| Some(Answer::text(text))),
+            path => {
+                let name = path.strip_prefix("/target/").unwrap_or_default();
+                let known = config.targets.iter().find(|target| target.name == name);
+                let range = range::Range::of(request.query.as_deref());
+                let (Some(known), Some(range)) = (known, range) else {
+                    return Ok(None);
+                };
+                target::page(known, &store, range, now_s).map(|page| Some(Answer::html(page)))
+            }
+        }
+    };
+    match read() {
+        Ok(Some(answer)) => answer,
+        Ok(None) => Answer::not_found(),
+        Err(error) => Answer::failed(&error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+use super::http::Request;
+use super::*;
+use crate::alarm::record::Alarm;
+use crate::sample::Sample;
+
+const NOW_S: i64 = 1_700_000_000;
+
+/// A target of a name that would like to be markup: answered, silent for 4 s in between, and again.
+fn answered(path: &str, query: Option<&str>) -> Answer {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[store]\npath = \"w.db\"\n[[target]]\nname = \"<script>\\\"'\"\nhost = \"127.0.0.1\"\nprobe = \"icmp\"\nevery = \"1s\"\n";
+    let mut config = Config::parse(text).unwrap();
+    config.store = folder.path().join("w.db");
+    let samples = (0..20).map(|at| {
+        let sample = Sample {
+            sent_us: (NOW_S - 20 + at) * 1_000_000,
+            value: (!(8..12).contains(&at)).then_some(0.02),
+        };
+        ("<script>\"'".to_owned(), sample)
+    });
+    let mut store = Store::open(&config.store).unwrap();
+    store.append(&samples.collect::<Vec<_>>()).unwrap();
+    let alarm = |raised_s: i64, cleared_s: Option<i64>| Alarm {
+        rule: "<b>".to_owned(),
+        target: "<script>\"'".to_owned(),
+        since_s: raised_s - 60,
+        raised_s,
+        cleared_s,
+        words: "loss of 4.0 % (>0%)".to_owned(),
+        behind: vec!["c".to_owned()],
+    };
+    store
+        .write_alarms(
+            &[
+                alarm(NOW_S - 600, None),
+                alarm(NOW_S - 90_000, Some(NOW_S - 86_000)),
+            ],
+            ("", 0),
+            std::iter::empty(),
+        )
+        .unwrap();
+    let request = Request::asking(path, query);
+    answer(&config, &request, NOW_S)
+}
+
+#[test]
+fn the_overview_says_what_is_wrong_and_escapes_names() {
+    let page = answered("/", None).body;
+    assert!(page.contains("lost 20.0 % of its probes"), "{page}");
+    assert!(
+        page.contains("20.0 ms") && page.contains("&lt;script&gt;&quot;&#39;"),
+        "{page}"
+    );
+    assert!(!page.contains("<script"), "{page}");
+}
+
+#[test]
+fn a_target_has_its_graph_its_outages_and_its_ranges() {
+    let path = "/target/<script>\"'";
+    let page = answered(path, None).body;
+    assert!(
+        page.contains("2023-11-14T22:13:08.0Z</td><td>2023-11-14T22:13:12.0Z"),
+        "{page}"
+    );
+    assert!(
+        page.contains("<svg") && page.contains("var(--loss)\"><title>"),
+        "{page}"
+    );
+    // Of 19 s that were watched 4 were an outage; of the rest of the month nobody knows.
+    assert!(
+        page.contains("<tr><td>2023-11</td><td>78.947 %</td><td>1</td><td>15.0 s</td><td>4.0 s</td><td>19.0 s</td><td>13 d 22 h</td></tr>"),
+        "{page}"
+    );
+    assert!(page.contains("neither up nor down"), "{page}");
+    assert!(!page.contains("<script"), "{page}");
+    for range in ["1h", "24h", "30d", "1y"] {
+        assert_eq!(
+            answered(path, Some(&format!("range={range}"))).status,
+            "200 OK"
+        );
+    }
+    assert_eq!(answered(path, Some("range=1e")).status, "404 Not Found");
+    assert_eq!(answered("/target/other", None).status, "404 Not Found");
+}
+
+#[test]
+fn alarms_are_shown_in_words_and_escaped() {
+    let words = "loss of 4.0 % (&gt;0%), with 1 target behind it since 22:02 (alarm &lt;b&gt;)";
+    let overview = answered("/", None).body;
+    let line = format!("&lt;script&gt;&quot;&#39;</a>: {words}</li>");
+    assert!(
+        overview.contains(&line) && !overview.contains("<b>"),
+        "{overview}"
+    );
+    let target = answered("/target/<script>\"'", None).body;
+    assert!(
+        target.contains(&format!("<li class=\"bad\">{words}</li>")),
+        "{target}"
+    );
+    let over = "since 2023-11-13 21:12, over at 2023-11-13 22:20 (alarm &lt;b&gt;)";
+    assert!(target.contains(over) && !target.contains("<b>"), "{target}");
+}
+
+#[test]
+fn metrics_are_what_was_seen() {
+    let text = answered("/metrics", None).body;
+    let labels = "target=\"<script>\\\"'\",probe=\"icmp\"";
+    for line in [
+        format!("plumb_watch_rtt_seconds{{{labels},quantile=\"0.5\"}} 0.02\n"),
+        format!("plumb_watch_loss_ratio{{{labels}}} 0.2\n"),
+        format!("plumb_watch_up{{{labels}}} 1\n"),
+        format!("plumb_watch_last_success_timestamp_seconds{{{labels}}} 1699999999\n"),
+    ] {
+        assert!(text.contains(&line), "{line}{text}");
+    }
+}

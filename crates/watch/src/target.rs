@@ -1,0 +1,12 @@
+//! What can be watched: a file for each kind of target, and a line in the list of them (`kinds.rs`).
+
+mod certificate;
+mod command;
+pub mod kind;
+pub(crate) mod kinds;
+mod one_way;
+mod path;
+mod rate;
+mod round_trip;
+pub(crate) mod settings;
+mod smtp;
