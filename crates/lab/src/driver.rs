@@ -27,7 +27,7 @@ use plumb_wire::virtio::VirtioHeader;
 
 pub(crate) use self::contention::Contention;
 use self::read_delay::ReadDelay;
-use self::wait::Waiter;
+use self::wait::{Turn, Waiter};
 use crate::buffers::Buffers;
 use crate::epoch::Epoch;
 use crate::observe::Tap;
@@ -174,36 +174,41 @@ fn carry(
 ) {
     let mut buffers = Buffers::new();
     waiter.learn_pace(from, &shared.wake);
+    let mut turn = Turn::real(epoch);
     while !shared.stop.load(Ordering::Relaxed) {
         let (next, more) = {
             let mut carried = shared.lock();
-            let Ok(more) = carried.take_in(epoch, from, &mut buffers) else {
+            let Ok(more) = carried.take_in(&turn, from, &mut buffers) else {
                 // Somebody took the device away. Asking again would only spin.
                 carried.stopped = true;
                 return;
             };
             if more {
-                let now = epoch.now();
+                let now = turn.now();
                 carried.unread.ask(now, |mark| entrance.put(mark).is_ok());
             }
-            carried.put_out(epoch, from, to, &mut buffers);
+            carried.put_out(&turn, from, to, &mut buffers);
             carried.tell_outcomes();
             (carried.chain.next_event(), more)
         };
-        waiter.wait(next, more, from, &shared.wake);
+        turn = waiter.wait(next, more, from, &shared.wake);
     }
 }
 
 impl Carried {
     /// Reads what waits at the device; true when there may be more.
-    fn take_in(&mut self, epoch: Epoch, from: &Tun, buffers: &mut Buffers) -> io::Result<bool> {
+    fn take_in(&mut self, turn: &Turn, from: &Tun, buffers: &mut Buffers) -> io::Result<bool> {
+        if !turn.has_packets {
+            self.unread.empty();
+            return Ok(false);
+        }
         let mut header = [0; VNET_HEADER_BYTES];
         for _ in 0..READ_BATCH {
             let Some(length) = from.read(&mut header, buffers.scratch())? else {
                 self.unread.empty();
                 return Ok(false);
             };
-            let now = epoch.now();
+            let now = turn.now();
             if let Some(since) = self.unread.since() {
                 self.overdue(since, now);
             }
@@ -226,9 +231,9 @@ impl Carried {
     }
 
     /// Writes what is due.
-    fn put_out(&mut self, epoch: Epoch, from: &Tun, to: &Tun, buffers: &mut Buffers) {
-        while let Some((due, packet)) = self.chain.dequeue(epoch.now()) {
-            let left = epoch.now();
+    fn put_out(&mut self, turn: &Turn, from: &Tun, to: &Tun, buffers: &mut Buffers) {
+        while let Some((due, packet)) = self.chain.dequeue(turn.now()) {
+            let left = turn.now();
             let to = if packet.back { from } else { to };
             if to.write(&packet.vnet.to_bytes(), &packet.data).is_err() {
                 self.write_errors += 1;

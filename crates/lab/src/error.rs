@@ -43,6 +43,9 @@ pub enum LabError {
     /// What was asked of a running laboratory cannot be done.
     #[error("{0}")]
     Control(String),
+    /// A laboratory in virtual time could not be had, or nothing moved in it.
+    #[error("{0}")]
+    Virtual(String),
     /// What was seen of a running laboratory, or counted in it, could not be written down.
     #[error("{0}")]
     Output(io::Error),

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plumb_link::chain;
-use plumb_model::run::{LabBackend, LabChange, LabMark};
+use plumb_model::run::{LabBackend, LabChange, LabClock, LabMark};
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
 use plumb_net::packet_capture::Cable;
@@ -147,7 +147,8 @@ impl Instance {
             scenario,
         };
         instance.join_nodes()?;
-        if !instance.carriers.is_empty() {
+        // Where time is virtual nothing waits for a processor.
+        if !instance.carriers.is_empty() && !clock::is_virtual() {
             instance.ends = Some(Watch::start()?);
         }
         instance.network =
@@ -497,6 +498,10 @@ impl Instance {
             drawn: self.scenario.drawn.clone(),
             changes: self.changes(),
             backend: self.backend,
+            clock: match clock::is_virtual() {
+                true => LabClock::Virtual,
+                false => LabClock::Real,
+            },
             starved_ratio,
             overrun: starvation::starved(starved_ratio)
                 || drivers.iter().any(|driver| driver.overrun),

@@ -47,3 +47,4 @@ mod traffic;
 pub mod truth;
 pub mod twin;
 pub mod vary;
+pub mod virtual_time;

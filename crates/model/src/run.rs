@@ -117,6 +117,9 @@ pub struct LabMark {
     /// What carried the links that have cells.
     #[serde(default)]
     pub backend: LabBackend,
+    /// The clock of the laboratory, and of whatever ran in it.
+    #[serde(default)]
+    pub clock: LabClock,
     /// How late the laboratory delivered packets while the Run was made, compared with its own schedule, in seconds; of
     /// the worst link. Null where no link is plumb's: nobody knows it of the kernel's links.
     pub lateness_s: Option<Distribution>,
@@ -157,6 +160,16 @@ vocabulary! {
         Emulated = "emulated",
         /// The kernel's queueing disciplines, at the ends of a veth pair.
         Kernel = "kernel",
+    }
+}
+
+vocabulary! {
+    /// The clock of a laboratory.
+    pub enum LabClock default Real {
+        /// The machine's.
+        Real = "real",
+        /// That of a kernel of its own, which stands while programs compute and passes at once while they wait: no figure is the machine's.
+        Virtual = "virtual",
     }
 }
 

@@ -4,9 +4,23 @@
 //! may step: a difference of two stamps is an interval only while the clock did not.
 
 use std::io;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
+/// The clock source of a kernel whose time travels (`setup_time_travel`, `arch/um/kernel/time.c`).
+const VIRTUAL_CLOCK_SOURCE: &str = "time-travel-clock";
+
+/// Whether time is virtual: it stands while programs compute, and passes at once while all of them wait. Whoever waits
+/// awake there waits for longer than by sleeping, and what a processor did in how much time has no meaning.
+pub fn is_virtual() -> bool {
+    static IS_VIRTUAL: OnceLock<bool> = OnceLock::new();
+    *IS_VIRTUAL.get_or_init(|| {
+        let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        std::fs::read_to_string(path).is_ok_and(|name| name.trim() == VIRTUAL_CLOCK_SOURCE)
+    })
+}
 
 pub fn monotonic_ns() -> u64 {
     read(ClockId::CLOCK_MONOTONIC)

@@ -156,6 +156,15 @@ pub fn mount_kernel_fs(kind: &str, at: &Path) -> io::Result<()> {
     })
 }
 
+/// Mounts one of the kernel's file systems that have devices in them (`devtmpfs`, `devpts`).
+///
+/// # Errors
+/// Those of the kernel.
+pub fn mount_devices(kind: &str, at: &Path) -> io::Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    Ok(mount(Some(kind), at, Some(kind), flags, None::<&str>)?)
+}
+
 /// Shows `from` in the place of `at`.
 ///
 /// # Errors

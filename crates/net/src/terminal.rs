@@ -1,15 +1,20 @@
 //! The terminal: its size, its keys, and which processes it listens to.
 
 use std::io::{self, IsTerminal, stderr, stdin, stdout};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::termios::{
-    LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr,
+    LocalFlags, SetArg, SpecialCharacterIndices, Termios, cfmakeraw, tcgetattr, tcsetattr,
 };
-use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
+use nix::unistd::{getpgrp, setsid, tcgetpgrp, tcsetpgrp};
 
 mod request {
+    nix::ioctl_write_int_bad!(make_controlling, libc::TIOCSCTTY);
 
     nix::ioctl_read_bad!(window_size, libc::TIOCGWINSZ, libc::winsize);
 }
@@ -67,6 +72,62 @@ pub fn take_foreground() {
         let _ = tcsetpgrp(stdin(), getpgrp());
         let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&stop), None);
     }
+}
+
+/// A terminal that passes every byte as it is, in both directions, for as long as this lives; what was set before is set
+/// again then.
+#[derive(Debug)]
+pub struct Raw<T: AsFd> {
+    terminal: T,
+    before: Termios,
+}
+
+impl<T: AsFd> Raw<T> {
+    /// # Errors
+    /// Where it is no terminal (`ENOTTY`).
+    pub fn set(terminal: T) -> io::Result<Self> {
+        let before = tcgetattr(&terminal)?;
+        let mut raw = before.clone();
+        cfmakeraw(&mut raw);
+        tcsetattr(&terminal, SetArg::TCSANOW, &raw)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl<T: AsFd> Drop for Raw<T> {
+    fn drop(&mut self) {
+        let _ = tcsetattr(&self.terminal, SetArg::TCSANOW, &self.before);
+    }
+}
+
+/// Makes `command` start on a new terminal of so many rows and columns, as the leader of a session that the terminal
+/// controls; returns the side from which what it prints is read, and to which its input is written.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn start_on_new(command: &mut Command, (rows, columns): (u16, u16)) -> io::Result<OwnedFd> {
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let OpenptyResult { master, slave } = openpty(&size, None)?;
+    fcntl(&master, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    command
+        .stdin(Stdio::from(slave.try_clone()?))
+        .stdout(Stdio::from(slave.try_clone()?))
+        .stderr(Stdio::from(slave));
+    // SAFETY: the closure runs in the forked child before exec and makes two system calls, of which the second takes a
+    // descriptor that is open (standard input) and a number.
+    unsafe {
+        command.pre_exec(|| {
+            setsid()?;
+            request::make_controlling(libc::STDIN_FILENO, 0)?;
+            Ok(())
+        });
+    }
+    Ok(master)
 }
 
 /// The keys of the terminal on standard input, each told as it is pressed and not shown. Ctrl-C is

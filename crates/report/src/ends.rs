@@ -1,6 +1,6 @@
 //! What bears on a measurement: both ends, and the laboratory.
 
-use plumb_model::run::{HostFacts, LabBackend, LabChange, Run};
+use plumb_model::run::{HostFacts, LabBackend, LabChange, LabClock, Run};
 
 use crate::number::{self, ABSENT};
 use crate::registry::shown;
@@ -115,6 +115,10 @@ fn changed(changes: &[LabChange]) -> String {
 /// The laboratory in one line, with its own error.
 pub(crate) fn lab(run: &Run) -> Option<String> {
     run.local.lab.as_ref().map(|lab| {
+        let clock = match lab.clock {
+            LabClock::Real => "",
+            LabClock::Virtual => " in virtual time",
+        };
         let late = lab.lateness_s.map_or_else(String::new, |d| {
             format!(
                 "; it delivered packets late by {} (p50), {} (p99)",
@@ -154,7 +158,7 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
             .map(|note| format!(" Note: {note}."))
             .collect();
         format!(
-            "Measured in the laboratory: scenario {}, seed {}{drawn}{by}{late}{pieces}{starved}.{changes}{notes}",
+            "Measured in the laboratory{clock}: scenario {}, seed {}{drawn}{by}{late}{pieces}{starved}.{changes}{notes}",
             lab.scenario, lab.seed
         )
     })

@@ -35,7 +35,7 @@ const MOST_BUSY: Duration = Duration::from_micros(400);
 
 /// What the thread does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Next {
     /// It looks for work again at once.
     Go,
     /// It sleeps until something is due or a packet comes.
@@ -72,7 +72,7 @@ impl BusyWait {
         left: Option<Duration>,
         more: bool,
         room: Room,
-    ) -> Turn {
+    ) -> Next {
         self.awake += awake;
         let is_idle_for = |time| !more && left.is_none_or(|left| left > time);
         let (nap, rest, most_awake) = match room {
@@ -85,11 +85,11 @@ impl BusyWait {
             false => MOST_BUSY,
         };
         if is_idle_for(nap) {
-            Turn::Sleep
+            Next::Sleep
         } else if self.awake >= most {
-            Turn::Rest(rest)
+            Next::Rest(rest)
         } else {
-            Turn::Go
+            Next::Go
         }
     }
 
@@ -141,12 +141,12 @@ mod tests {
             now += us(1);
             let left = due.saturating_sub(now);
             let sleep = match pace.turn(now - woke, Some(left), false, room) {
-                Turn::Go => continue,
-                Turn::Sleep => {
+                Next::Go => continue,
+                Next::Sleep => {
                     pace.slept(left + price);
                     left
                 }
-                Turn::Rest(rest) => {
+                Next::Rest(rest) => {
                     pace.rested();
                     rest
                 }
@@ -204,32 +204,32 @@ mod tests {
     #[test]
     fn what_is_far_off_is_slept_for_and_what_is_near_is_not() {
         let mut pace = BusyWait::new(us(20));
-        assert_eq!(pace.turn(us(1), None, false, Room::Narrow), Turn::Sleep);
+        assert_eq!(pace.turn(us(1), None, false, Room::Narrow), Next::Sleep);
         assert_eq!(
             pace.turn(us(1), Some(us(21)), false, Room::Narrow),
-            Turn::Sleep
+            Next::Sleep
         );
         assert_eq!(
             pace.turn(us(1), Some(us(20)), false, Room::Narrow),
-            Turn::Go
+            Next::Go
         );
-        assert_eq!(pace.turn(us(1), None, true, Room::Narrow), Turn::Go);
+        assert_eq!(pace.turn(us(1), None, true, Room::Narrow), Next::Go);
         // It waited long enough, but has work; when that is done it rests.
         assert_eq!(
             pace.turn(us(100), Some(us(0)), false, Room::Narrow),
-            Turn::Go
+            Next::Go
         );
         assert_eq!(
             pace.turn(us(1), Some(us(5)), false, Room::Narrow),
-            Turn::Rest(REST)
+            Next::Rest(REST)
         );
         pace.rested();
-        assert_eq!(pace.turn(us(1), Some(us(5)), false, Room::Narrow), Turn::Go);
+        assert_eq!(pace.turn(us(1), Some(us(5)), false, Room::Narrow), Next::Go);
         // A price that only a busy machine asks is not believed.
         let mut pace = BusyWait::new(us(4000));
         assert_eq!(
             pace.turn(us(1), Some(us(26)), false, Room::Narrow),
-            Turn::Sleep
+            Next::Sleep
         );
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use plumb_model::results::udp::UdpSender;
 use plumb_model::summary::Summary;
 use plumb_net::bulk::{Batch, BulkSocket};
-use plumb_net::clock::{monotonic_ns, sleep_until};
+use plumb_net::clock::{is_virtual, monotonic_ns, sleep_until};
 use plumb_net::datagram::set_exact_timers;
 use plumb_wire::native::control::flow::udp::UdpFlow;
 use plumb_wire::native::control::report::udp::UdpSenderLog;
@@ -321,6 +321,8 @@ fn over_at(stage: &Stage, over_ns: &mut Option<u64>) -> Option<u64> {
 /// after the stage was seen to be over, since `over_ns`.
 fn wait_until(due_ns: u64, stage: &Stage, over_ns: &mut Option<u64>) -> Option<u64> {
     let poll_ns = POLL_INTERVAL.as_nanos() as u64;
+    // Virtual time passes only in sleeps, which end on time.
+    let awake_ns = if is_virtual() { 0 } else { SPIN_NS };
     loop {
         if over_at(stage, over_ns).is_some_and(|over_ns| due_ns > over_ns) {
             return None;
@@ -330,8 +332,8 @@ fn wait_until(due_ns: u64, stage: &Stage, over_ns: &mut Option<u64>) -> Option<u
             return Some(now_ns);
         }
         let left_ns = due_ns - now_ns;
-        if left_ns > SPIN_NS {
-            sleep_until((due_ns - SPIN_NS).min(now_ns + poll_ns));
+        if left_ns > awake_ns {
+            sleep_until((due_ns - awake_ns).min(now_ns + poll_ns));
         } else {
             std::hint::spin_loop();
         }

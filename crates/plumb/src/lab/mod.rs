@@ -15,6 +15,7 @@ mod set;
 pub(crate) mod shaping;
 mod stats;
 mod verify;
+mod virtual_time;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -112,6 +113,8 @@ enum Do {
         /// What carries the links that have cells
         #[arg(long, default_value = "emulated", value_parser = words::any::<LabBackend>())]
         backend: LabBackend,
+        #[command(flatten)]
+        clock: virtual_time::Options,
         /// The command and its arguments
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<OsString>,
@@ -221,7 +224,12 @@ enum Do {
         run: Option<PathBuf>,
         /// What --stats wrote while the Run was made
         stats: Option<PathBuf>,
+        #[command(flatten)]
+        clock: virtual_time::Options,
     },
+    /// What the kernel of a lab in virtual time runs first
+    #[command(hide = true)]
+    Boot,
     /// A transparent TCP proxy, as a service inside a lab
     Proxy(proxy::Arguments),
     /// A gateway that reports its line, as a service inside a lab
@@ -242,8 +250,21 @@ impl Which {
     }
 }
 
+impl Do {
+    /// The clock that the lab is to have.
+    fn clock(&self) -> Option<&virtual_time::Options> {
+        match self {
+            Self::Run { clock, .. } | Self::Verify { clock, .. } => Some(clock),
+            _ => None,
+        }
+    }
+}
+
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let failed = LAB_FAILED as u8;
+    if let Some(kernel) = arguments.action.clock().and_then(virtual_time::Options::to_enter) {
+        return virtual_time::enter(kernel);
+    }
     let result = match arguments.action {
         Do::List { words, json } => list::list(&words, json),
         Do::Show { scenario } => list::show(&scenario),
@@ -258,6 +279,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             log,
             capture,
             backend,
+            clock: _,
             command,
         } => look::records(log, &capture).and_then(|records| {
             let session = Session {
@@ -310,8 +332,12 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             scenario,
             run: Some(run),
             stats: Some(stats),
+            ..
         } => verify::saved(&scenario, &run, &stats),
         Do::Verify { scenario, .. } => verify::now(&scenario),
+        Do::Boot => plumb_lab::virtual_time::boot()
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
         Do::Proxy(arguments) => proxy::proxy(arguments),
         Do::Igd(arguments) => igd::igd(arguments),
     };

@@ -212,7 +212,7 @@ fn line(line: &Line) -> Run {
                 seed: 1,
                 drawn: BTreeMap::new(),
                 changes: Vec::new(),
-                backend: LabBackend::Emulated,
+                backend: LabBackend::Emulated, clock: LabClock::Real,
                 lateness_s: Distribution::of((0..1000).map(|i| 20e-6 + noise(7, i) * 30e-6)),
                 piece_error_s: if line.fixed { 0.0 } else { 240e-6 },
                 starved_ratio: 0.0,

@@ -1,0 +1,47 @@
+//! `--virtual`: a lab whose clock is its own. The same command line runs inside.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use plumb_lab::supervise::LAB_FAILED;
+use plumb_lab::virtual_time;
+
+use super::complain::complain;
+
+/// Which clock a lab has.
+#[derive(Args)]
+pub(super) struct Options {
+    /// Run it in virtual time: exact on a busy machine, without root, for lines up to some 100 Mbit/s
+    #[arg(long = "virtual", conflicts_with = "backend")]
+    is_virtual: bool,
+    /// Kernel of labs in virtual time [default: plumb explain virtual-lab]
+    #[arg(long, value_name = "FILE", requires = "is_virtual")]
+    kernel: Option<PathBuf>,
+}
+
+/// Where the kernel is that was named, if one was.
+type Kernel<'a> = Option<&'a Path>;
+
+impl Options {
+    /// The kernel that is to be entered: none where the clock is to be the machine's, or is virtual already.
+    pub(super) fn to_enter(&self) -> Option<Kernel<'_>> {
+        (self.is_virtual && !virtual_time::inside()).then_some(self.kernel.as_deref())
+    }
+}
+
+/// Runs this command line inside.
+pub(super) fn enter(kernel: Kernel<'_>) -> ExitCode {
+    let arguments = std::env::args_os().skip(1);
+    let run = || -> anyhow::Result<i32> {
+        let program = std::env::current_exe()?.into_os_string();
+        let command: Vec<OsString> = std::iter::once(program).chain(arguments).collect();
+        Ok(virtual_time::run(kernel, &command)?)
+    };
+    let status = run().unwrap_or_else(|error| {
+        complain(&format!("{error:#}"));
+        LAB_FAILED
+    });
+    ExitCode::from(u8::try_from(status).unwrap_or(LAB_FAILED as u8))
+}
