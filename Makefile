@@ -22,7 +22,8 @@ static: ## Build it without libraries, as it is shipped
 	@CARGO="$(CARGO)" dist/needs.sh $(MUSL)
 	$(CARGO) build --release --locked -p plumb --target $(MUSL)
 
-dist: static ## Pack it: a Debian package, a tarball and checksums in target/dist
+dist: static ## Pack it: a Debian package, a tarball, the kernel of labs in virtual time, and checksums in target/dist
+	lab-kernel/build.sh > /dev/null
 	dist/package.sh $(STATIC) $${CARGO_TARGET_DIR:-target}/dist
 
 docs: needs ## Write docs/verbs anew, from what each verb's --help prints
@@ -59,16 +60,17 @@ test-slow: ## Long tests, and all of them on a machine that has nothing installe
 	@CARGO="$(CARGO)" dist/needs.sh $(MUSL)
 	@CARGO="$(CARGO)" tests/run.sh slow
 
-record-corpus: ## Measure the Runs of corpus/ anew (PLUMB_RECORD=NAME,…: those alone), in labs whose truth is known; needs root; ten minutes
+record-corpus: ## Measure the Runs of corpus/ anew (PLUMB_RECORD=NAME,…: those alone), in labs in virtual time whose truth is known; half an hour
 	tests/tools.sh
 	$(CARGO) test --workspace --locked --test it -- --test-threads=1000 --ignored --exact corpus::record_all
 
 SET ?= fit
-LANES ?= 3
+LANES ?= $(shell nproc)
 MINUTES ?= 60
-certify: ## How often the verdict is right on lines drawn anew (SET=fit|choose|certify), for an hour; goes on where it was; needs root
+certify: ## How often the verdict is right on lines drawn anew (SET=fit|choose|certify), for an hour; goes on where it was
 	$(CARGO) build --release --locked -p plumb -p plumb-certify
-	$(SUDO) target/release/plumb-certify run --set $(SET) --lanes $(LANES) --minutes $(MINUTES) --keep
+	lab-kernel/build.sh > /dev/null
+	target/release/plumb-certify run --set $(SET) --lanes $(LANES) --minutes $(MINUTES) --keep
 	target/release/plumb-certify report --set $(SET) > certify/results/$(SET).md
 
 FILTER ?= vm::

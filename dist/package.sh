@@ -64,6 +64,23 @@ install -m 755 dist/debian/{postinst,prerm,postrm} "$tree/DEBIAN"
 (cd "$tree" && find usr lib -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
 dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/plumb_${version}_$architecture.deb" > /dev/null
 
+# The kernel of labs in virtual time: a package of its own, because its licence and its age are Linux's.
+kernel=$(lab-kernel/build.sh)
+# The folder is named PACKAGE_VERSION-CONFIGURATION-RECIPE.
+source=$(basename "$(dirname "$kernel")")
+kernel_version=$(sed 's/^[^_]*_//; s/-[^-]*-[^-]*$//' <<< "$source")
+tree=$work/kernel
+install -D -m 755 "$kernel" "$tree/usr/lib/plumb/plumb-lab-kernel"
+documents=$tree/usr/share/doc/plumb-lab-kernel
+install -D -m 644 -t "$documents" lab-kernel/config lab-kernel/build.sh
+sed "s/@SOURCE@/${source%%_*} $kernel_version/" dist/debian/kernel-copyright.in > "$documents/copyright"
+mkdir "$tree/DEBIAN"
+sed -e "s/@VERSION@/$kernel_version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@SIZE@/$(du -sk "$tree" | cut -f 1)/" \
+    -e "s/@SOURCE@/${source%%_*} $kernel_version/" dist/debian/kernel-control.in > "$tree/DEBIAN/control"
+(cd "$tree" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
+kernel_package=plumb-lab-kernel_${kernel_version}_$architecture.deb
+dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/$kernel_package" > /dev/null
+
 cd "$out"
-sha256sum "$name.tar.gz" "plumb_${version}_$architecture.deb" > SHA256SUMS
-ls -l "$name.tar.gz" "plumb_${version}_$architecture.deb" SHA256SUMS
+sha256sum "$name.tar.gz" "plumb_${version}_$architecture.deb" "$kernel_package" > SHA256SUMS
+ls -l "$name.tar.gz" "plumb_${version}_$architecture.deb" "$kernel_package" SHA256SUMS

@@ -63,13 +63,17 @@ pub(crate) fn costs(
 fn by_lanes(text: &mut String, counted: &[Counted<'_>]) -> std::fmt::Result {
     writeln!(
         text,
-        "\n| labs beside each other | trials | lateness, median of the 99th percentiles | waited for a processor, mean | measured again |\n|---|---|---|---|---|"
+        "\n| labs beside each other | clock and kernel | trials | lateness, median of the 99th percentiles | waited for a processor, mean | measured again |\n|---|---|---|---|---|---|"
     )?;
-    let mut lanes: BTreeMap<usize, Vec<&Counted<'_>>> = BTreeMap::new();
+    let mut lanes: BTreeMap<(usize, String), Vec<&Counted<'_>>> = BTreeMap::new();
     for counted in counted {
-        lanes.entry(counted.line.lanes).or_default().push(counted);
+        let lab = &counted.checked.lab;
+        let on = lab.kernel.as_ref().map_or_else(String::new, |kernel| format!(", {kernel}"));
+        let clock = format!("{}{on}", lab.clock.name());
+        let labs = lanes.entry((counted.line.lanes, clock));
+        labs.or_default().push(counted);
     }
-    for (lanes, counted) in lanes {
+    for ((lanes, clock), counted) in lanes {
         let late = |c: &&Counted<'_>| c.checked.lab.lateness_p99_s;
         let mut late: Vec<f64> = counted.iter().filter_map(late).collect();
         late.sort_by(f64::total_cmp);
@@ -80,7 +84,7 @@ fn by_lanes(text: &mut String, counted: &[Counted<'_>]) -> std::fmt::Result {
         let trials = counted.len();
         writeln!(
             text,
-            "| {lanes} | {trials} | {median:.2} ms | {starved:.1} % | {again} |"
+            "| {lanes} | {clock} | {trials} | {median:.2} ms | {starved:.1} % | {again} |"
         )?;
     }
     Ok(())

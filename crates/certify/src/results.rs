@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use plumb_model::run::LabClock;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::Said;
@@ -48,6 +49,12 @@ pub(crate) struct Checked {
 pub(crate) struct Lab {
     pub lateness_p99_s: Option<f64>,
     pub(crate) starved_ratio: f64,
+    /// Lines of before there were labs in virtual time have none: they were checked in real time.
+    #[serde(default)]
+    pub(crate) clock: LabClock,
+    /// Operating system and kernel release in which it ran; not kept of earlier lines.
+    #[serde(default)]
+    pub(crate) kernel: Option<String>,
     /// Whether it counts for nothing.
     pub(crate) overrun: bool,
 }

@@ -166,7 +166,7 @@ vocabulary! {
 vocabulary! {
     /// The clock of a laboratory.
     pub enum LabClock default Real {
-        /// The machine's.
+        /// That of the machine.
         Real = "real",
         /// That of a kernel of its own, which stands while programs compute and passes at once while they wait: no figure is the machine's.
         Virtual = "virtual",

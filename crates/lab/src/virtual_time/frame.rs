@@ -22,7 +22,7 @@ pub(super) struct Start {
     pub(super) file_mode_mask: u32,
 }
 
-/// One message.
+/// What one side says to the other at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Frame {
     /// From inside: the kernel is up.

@@ -169,9 +169,9 @@ fn command(start: Start) -> Result<Command, LabError> {
     Ok(command)
 }
 
-/// Where input goes.
+/// The program's side of what the user types or pipes in.
 enum Input {
-    /// Until its end.
+    /// Closed, and gone, at the end of the input.
     Pipe(Option<File>),
     Terminal(File),
 }

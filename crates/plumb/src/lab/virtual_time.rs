@@ -14,7 +14,7 @@ use super::complain::complain;
 #[derive(Args)]
 pub(super) struct Options {
     /// Run it in virtual time: exact on a busy machine, without root, for lines up to some 100 Mbit/s
-    #[arg(long = "virtual", conflicts_with = "backend")]
+    #[arg(long = "virtual")]
     is_virtual: bool,
     /// Kernel of labs in virtual time [default: plumb explain virtual-lab]
     #[arg(long, value_name = "FILE", requires = "is_virtual")]

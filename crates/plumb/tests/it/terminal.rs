@@ -233,6 +233,10 @@ const WRITERS: &[(&str, &str)] = &[
         "a file that the user named /dev/stdout",
     ),
     (
+        "crates/lab/src/virtual_time/host.rs",
+        "passes on what a program in the lab prints, byte by byte",
+    ),
+    (
         "crates/plumb/src/ping/targets.rs",
         "lines in batches, cleaned there",
     ),

@@ -155,8 +155,14 @@ fn printed_run(scenario: &str, options: &[&str], command: &[&str]) -> String {
     stdout(&output)
 }
 
-/// Runs a command in the first node of a scenario, by name or file.
+/// Runs a command in the first node of a scenario, by name or file, in virtual time: the machine has no part in its figures.
 pub(crate) fn in_lab(scenario: &str, options: &[&str], command: &[&str]) -> Output {
+    let lab = ["lab", "run", "--virtual", scenario];
+    plumb(&[&lab, options, &["--"], command].concat())
+}
+
+/// The same in real time, where a real clock and the machine's own kernel are what is tested.
+pub(crate) fn in_real_lab(scenario: &str, options: &[&str], command: &[&str]) -> Output {
     need_root();
     plumb(&[&["lab", "run", scenario], options, &["--"], command].concat())
 }

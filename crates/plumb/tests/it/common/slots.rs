@@ -40,6 +40,8 @@ const APART: Duration = Duration::from_millis(100);
 pub(crate) enum Weight {
     /// One of two processors, all the time.
     Processor,
+    /// A lab in virtual time, which takes one of two processors.
+    Virtual,
     /// A line of at most [`MEDIUM_BPS`] is filled: a third of a processor, its two ends included.
     Medium,
     /// A line of at most [`SLOW_BPS`] is filled: a sixth of a processor.
@@ -54,8 +56,9 @@ pub(crate) enum Weight {
     Heavy,
 }
 
-const ALL: [Weight; 7] = [
+const ALL: [Weight; 8] = [
     Weight::Processor,
+    Weight::Virtual,
     Weight::Medium,
     Weight::Slow,
     Weight::Light,
@@ -83,7 +86,7 @@ impl Weight {
             Self::Light | Self::Brief => 1,
             Self::Slow => 2,
             Self::Medium => 3,
-            Self::Processor | Self::Fast => 5,
+            Self::Processor | Self::Virtual | Self::Fast => 5,
             Self::Heavy => MACHINE,
         }
     }
@@ -92,6 +95,9 @@ impl Weight {
     pub(crate) fn of(arguments: &[&str]) -> Self {
         if let ["capture", ..] = arguments {
             return Self::Processor;
+        }
+        if let ["lab", _, "--virtual", ..] = arguments {
+            return Self::Virtual;
         }
         let mut parts = arguments.split(|argument| *argument == "--");
         let options = parts.next().unwrap_or_default();
@@ -199,7 +205,7 @@ struct Turns {
     /// Parts that are taken.
     used: usize,
     /// How many wait, by weight.
-    waiting: [usize; 7],
+    waiting: [usize; ALL.len()],
     /// When the last one began that may make a lab.
     begun: Option<Instant>,
 }
@@ -228,7 +234,7 @@ impl Turns {
 static TURNS: Mutex<Turns> = Mutex::new(Turns {
     machine: MACHINE,
     used: 0,
-    waiting: [0; 7],
+    waiting: [0; ALL.len()],
     begun: None,
 });
 static CHANGED: Condvar = Condvar::new();
@@ -358,7 +364,7 @@ fn a_busy_machine_gives_less_and_one_that_calms_down_all_again() {
     let mut turns = Turns {
         machine: MACHINE,
         used: 0,
-        waiting: [0; 7],
+        waiting: [0; ALL.len()],
         begun: None,
     };
     let mut parts_after = |busy: f64, windows: usize| {
