@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use plumb_lab::disturbance::Disturbance;
 use plumb_model::run::Run;
 
 use crate::expand::Expansion;
@@ -47,7 +48,8 @@ impl Laboratory<'_> {
             let began = Instant::now();
             let run = self.once(&file(".toml"), &file(".json"), &file(".txt"))?;
             let lab = run.local.lab.as_ref().context("a Run of no lab")?;
-            if lab.overrun && attempts < ATTEMPTS {
+            let disturbed = !Disturbance::of_run(lab).is_empty();
+            if disturbed && attempts < ATTEMPTS {
                 continue;
             }
             let checked = Checked {
@@ -57,7 +59,7 @@ impl Laboratory<'_> {
                 lab: Lab {
                     lateness_p99_s: lab.lateness_s.as_ref().map(|late| late.p99),
                     starved_ratio: lab.starved_ratio,
-                    overrun: lab.overrun,
+                    overrun: disturbed,
                 },
                 attempts,
             };

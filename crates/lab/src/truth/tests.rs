@@ -105,6 +105,7 @@ fn links(ways: [(&str, OneDirection, WayStats); 4]) -> LabStats {
         links,
         kernel: BTreeMap::new(),
         starved_ratio: 0.0,
+        stolen_ratio: 0.0,
         notes: Vec::new(),
     }
 }
