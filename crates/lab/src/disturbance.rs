@@ -83,7 +83,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Of links alone.
+    /// Of links alone, without their ends and the machine.
     pub(crate) fn of<'a>(drivers: impl Iterator<Item = &'a DriverStats>) -> Self {
         drivers.fold(Self::default(), |so_far, driver| Self {
             behind_ratio: so_far.behind_ratio.max(driver.behind_ratio),

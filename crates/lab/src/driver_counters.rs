@@ -18,7 +18,7 @@ pub(crate) struct Counters {
     pub(crate) drivers: Vec<DriverCounters>,
     /// Of the thread that is like those of the programs at the ends.
     pub(crate) naps: Naps,
-    /// Of the machine.
+    /// What the processors of the machine have done.
     pub(crate) processors: ProcessorTime,
 }
 
