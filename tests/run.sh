@@ -4,7 +4,8 @@
 #   tests/run.sh        what runs before every change: in minutes
 #   tests/run.sh slow   what else runs before a release: in real time, long, or with chroots and packages
 #
-# One that fails does not keep the others from running: one run says all that is wrong.
+# One that fails does not keep the others from running: one run says all that is wrong. Ends with 1 where something is, and with 75
+# where nothing is and a test could not be measured (tests/count.sh).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -14,15 +15,21 @@ log=$target/tests.log
 # What each place on the machine was taken for, and how long (crates/plumb/tests/it/common/slots.rs).
 export PLUMB_TEST_TIMES=$PWD/$target/test-times
 [[ $target != /* ]] || PLUMB_TEST_TIMES=$target/test-times
-rm -f "$log" "$PLUMB_TEST_TIMES"
-failed=
+# Each measurement that was void and made again (common/measured.rs).
+export PLUMB_TEST_VOID=$PLUMB_TEST_TIMES.void
+rm -f "$log" "$PLUMB_TEST_TIMES" "$PLUMB_TEST_VOID"
+failed= unmeasured=
 
 group() {
     local name=$1
     shift
     # A test that waits for its turn is not slow: libtest cannot know.
-    tests/timed.sh "$name" "$@" 2>&1 | grep --line-buffered -v 'has been running for over 60 seconds$' | tee -a "$log"
-    [ "${PIPESTATUS[0]}" = 0 ] || failed+=" $name"
+    tests/timed.sh "$name" "$@" 2>&1 | grep --line-buffered -v 'has been running for over 60 seconds$' | tee "$log.group"
+    local status=${PIPESTATUS[0]}
+    cat "$log.group" >> "$log"
+    [ "$status" != 0 ] || return 0
+    tests/count.sh "$log.group" > /dev/null
+    [ $? = 75 ] && unmeasured=yes || failed+=" $name"
 }
 
 # All tests of a binary begin at once, and wait for their turn where they need one.
@@ -60,5 +67,7 @@ echo 'Time by the clock:'
 cat "$target/times"
 rm -f "$target/times"
 [ -z "$failed" ] || echo "failed:$failed"
-awk '/^test result:/ { passed += $4; failed += $6 } END { printf "%d passed, %d failed\n", passed, failed }' "$log"
-[ -z "$failed" ]
+[ ! -s "$PLUMB_TEST_VOID" ] || echo "$(wc -l < "$PLUMB_TEST_VOID") measurements were void and made again: $PLUMB_TEST_VOID"
+tests/count.sh "$log"
+[ -z "$failed" ] || exit 1
+[ -z "$unmeasured" ] || exit 75

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use plumb_lab::disturbance::Disturbance;
 use plumb_model::run::Run;
 
 use crate::expand::Expansion;
@@ -48,7 +49,8 @@ impl Laboratory<'_> {
             let began = Instant::now();
             let run = self.once(&file(".toml"), &file(".json"), &file(".txt"))?;
             let lab = run.local.lab.as_ref().context("a Run of no lab")?;
-            if lab.overrun && attempts < ATTEMPTS {
+            let disturbed = !Disturbance::of_run(lab).is_empty();
+            if disturbed && attempts < ATTEMPTS {
                 continue;
             }
             let checked = Checked {
@@ -60,7 +62,7 @@ impl Laboratory<'_> {
                     starved_ratio: lab.starved_ratio,
                     clock: lab.clock,
                     kernel: Some(run.local.host.kernel.clone()),
-                    overrun: lab.overrun,
+                    overrun: disturbed,
                 },
                 attempts,
             };

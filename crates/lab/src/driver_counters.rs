@@ -6,8 +6,10 @@ use std::time::Duration;
 use plumb_link::time::Time;
 use plumb_model::summary::Summary;
 
+use crate::disturbance::Disturbance;
 use crate::starvation::Naps;
 use crate::stats::DriverStats;
+use crate::stolen::ProcessorTime;
 
 /// What is read of a laboratory at a time.
 #[derive(Debug, Clone)]
@@ -16,6 +18,8 @@ pub(crate) struct Counters {
     pub(crate) drivers: Vec<DriverCounters>,
     /// Of the thread that is like those of the programs at the ends.
     pub(crate) naps: Naps,
+    /// What the processors of the machine have done.
+    pub(crate) processors: ProcessorTime,
 }
 
 /// What one driver's counters say at a time.
@@ -73,7 +77,7 @@ impl DriverCounters {
             realtime: self.realtime,
             stopped: self.stopped,
         };
-        stats.overrun = stats.fell_behind() || stats.write_errors > 0 || stats.stopped;
+        stats.overrun = !Disturbance::of_link(&stats).is_empty();
         stats
     }
 }

@@ -15,6 +15,7 @@ use plumb_net::sysctl;
 use plumb_net::tun::{Entrance, Tun};
 use plumb_net::{clock, file};
 
+use crate::disturbance::{Counted, Disturbance};
 use crate::driver::{Contention, Driver};
 use crate::driver_counters::{Counters, DriverCounters};
 use crate::epoch::Epoch;
@@ -27,8 +28,9 @@ use crate::network::{self, Network, Nodes};
 use crate::node;
 use crate::observe::Tap;
 use crate::scenario::{LinkEnd, LinkSpec, Scenario, contradictions};
-use crate::starvation::{self, Naps, Watch};
+use crate::starvation::{Naps, Watch};
 use crate::stats::{self, CellSettings, DriverStats, LabStats, WayStats};
+use crate::stolen::ProcessorTime;
 use plumb_model::direction::OneDirection;
 
 /// Said when SCHED_FIFO was refused.
@@ -57,6 +59,8 @@ pub struct Instance {
     carriers: Vec<Carrier>,
     /// Where plumb carries links.
     ends: Option<Watch>,
+    /// What the processors had done when it began.
+    processors: ProcessorTime,
     network: Network,
     backend: LabBackend,
     notes: Mutex<Vec<String>>,
@@ -137,6 +141,7 @@ impl Instance {
             nodes,
             carriers: Vec::new(),
             ends: None,
+            processors: ProcessorTime::now(),
             network: Network::default(),
             backend,
             notes: Mutex::new(notes),
@@ -441,6 +446,7 @@ impl Instance {
             links,
             kernel,
             starved_ratio: self.naps().late_ratio_since(Naps::default()),
+            stolen_ratio: ProcessorTime::now().stolen_ratio_since(self.processors),
             notes,
         }
     }
@@ -464,6 +470,7 @@ impl Instance {
         Counters {
             drivers: self.carriers.iter().map(|c| self.reading(c)).collect(),
             naps: self.naps(),
+            processors: ProcessorTime::now(),
         }
     }
 
@@ -491,8 +498,8 @@ impl Instance {
         let now = self.readings();
         let pairs = now.drivers.iter().zip(&begun.drivers);
         let drivers: Vec<DriverStats> = pairs.map(|(now, begun)| now.since(Some(begun))).collect();
-        let starved_ratio = now.naps.late_ratio_since(begun.naps);
-        LabMark {
+        let links = Counted::of(drivers.iter());
+        let mut mark = LabMark {
             scenario: self.scenario.name.clone(),
             seed: self.scenario.seed,
             drawn: self.scenario.drawn.clone(),
@@ -502,9 +509,13 @@ impl Instance {
                 true => LabClock::Virtual,
                 false => LabClock::Real,
             },
-            starved_ratio,
-            overrun: starvation::starved(starved_ratio)
-                || drivers.iter().any(|driver| driver.overrun),
+            starved_ratio: now.naps.late_ratio_since(begun.naps),
+            stolen_ratio: now.processors.stolen_ratio_since(begun.processors),
+            behind_ratio: links.behind_ratio,
+            device_drops: links.device_drops,
+            write_errors: links.write_errors,
+            link_stopped: links.stopped,
+            overrun: false,
             lateness_s: drivers
                 .iter()
                 .filter_map(|driver| driver.lateness_s)
@@ -517,7 +528,9 @@ impl Instance {
                 .unwrap_or_default()
                 .as_secs_f64(),
             notes: self.notes(),
-        }
+        };
+        mark.overrun = !Disturbance::of_run(&mark).is_empty();
+        mark
     }
 
     /// Packets that the kernel dropped at a device because nobody read them in time.

@@ -21,12 +21,6 @@ const TOLERATED: Duration = Duration::from_millis(1);
 /// Naps that it takes to say something: half a second of them.
 const LEAST_NAPS: u64 = 100;
 
-/// Share of late naps from which on a laboratory counts as overrun. On two processors links that
-/// left the ends too little to be filled made a third to a half of them late, full ones a seventh
-/// at most; programs of ordinary priority alone one in fifteen where they start and end all the time, and a
-/// fifth where eight of them never sleep.
-const STARVED_RATIO: f64 = 0.2;
-
 /// The thread, which ends with this.
 pub(crate) struct Watch {
     counts: Arc<Counts>,
@@ -89,11 +83,6 @@ impl Naps {
     }
 }
 
-/// Whether programs at the ends got too little, by the share of late naps.
-pub(crate) fn starved(late_ratio: f64) -> bool {
-    late_ratio > STARVED_RATIO
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,10 +94,10 @@ mod tests {
     #[test]
     fn a_stretch_is_judged_by_itself() {
         let begun = naps(1000, 900);
-        assert!(!starved(naps(1200, 910).late_ratio_since(begun)));
-        assert!(starved(naps(1200, 950).late_ratio_since(begun)));
-        assert!(starved(naps(1200, 930).late_ratio_since(Naps::default())));
-        let few = naps(1050, 950).late_ratio_since(begun);
-        assert!(!starved(few), "{few}");
+        let since = |all, late, earlier| naps(all, late).late_ratio_since(earlier);
+        assert_eq!(since(1200, 910, begun), 0.05);
+        assert_eq!(since(1200, 950, begun), 0.25);
+        assert_eq!(since(1200, 930, Naps::default()), 0.775);
+        assert_eq!(since(1050, 950, begun), 0.0, "too few");
     }
 }

@@ -10,7 +10,6 @@ use plumb_model::run::LabChange;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::starvation;
 use plumb_model::direction::OneDirection;
 use plumb_net::tc::Qdisc;
 
@@ -47,15 +46,12 @@ pub struct LabStats {
     /// millisecond for a processor. A thread of ordinary priority finds it by asking.
     #[serde(default)]
     pub starved_ratio: f64,
+    /// Share of the time, 0 to 1, in which programs of this machine wanted to run and the hypervisor gave the processor to
+    /// other machines. 0 where that is less than 2 % of all time.
+    #[serde(default)]
+    pub stolen_ratio: f64,
     /// What must be known to read the numbers.
     pub notes: Vec<String>,
-}
-
-impl LabStats {
-    /// Whether the machine was too slow for the programs at the ends of the links.
-    pub fn starved(&self) -> bool {
-        starvation::starved(self.starved_ratio)
-    }
 }
 
 /// What one direction of a link did.
@@ -136,15 +132,3 @@ pub struct DriverStats {
     /// Whether the machine failed to keep up, or packets were lost that the link did not drop.
     pub overrun: bool,
 }
-
-impl DriverStats {
-    /// Whether the machine was too slow for it.
-    pub fn fell_behind(&self) -> bool {
-        self.device_drops > 0 || self.behind_ratio > OVERRUN_RATIO
-    }
-}
-
-/// Share of the time behind from which on a direction was overrun: what one packet in a hundred
-/// would meet that came at any time. Lateness by packet would not tell: at 1 Gbit/s a train of
-/// acknowledgements is due within microseconds, and each takes some to write.
-const OVERRUN_RATIO: f64 = 0.01;

@@ -131,6 +131,24 @@ pub struct LabMark {
     /// millisecond for a processor while the Run was made. A thread of ordinary priority finds it by asking.
     #[serde(default)]
     pub starved_ratio: f64,
+    /// Share of the time, 0 to 1, in which programs of this machine wanted to run while the Run was made and the hypervisor
+    /// gave the processor to other machines. 0 where that is less than 2 % of all time, and in a Run of before it was counted.
+    #[serde(default)]
+    pub stolen_ratio: f64,
+    /// Share of the time, 0 to 1, in which a packet was overdue by more than a millisecond at a link while the Run was made;
+    /// of the worst link. 0 where no link is plumb's, and in a Run of before it was kept.
+    #[serde(default)]
+    pub behind_ratio: f64,
+    /// Packets that were dropped while the Run was made at a device of which a link did not read in time; these are not the
+    /// link's losses. 0 in a Run of before it was kept.
+    #[serde(default)]
+    pub device_drops: u64,
+    /// Packets that a link delivered while the Run was made and a device did not take. 0 in a Run of before it was kept.
+    #[serde(default)]
+    pub write_errors: u64,
+    /// Whether a device of a link went away. False in a Run of before it was kept.
+    #[serde(default)]
+    pub link_stopped: bool,
     /// Whether the machine could not keep up with the scenario while the Run was made: with the
     /// links, as far as plumb carried them, or with the programs at their ends.
     pub overrun: bool,

@@ -140,6 +140,13 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
                 ratio * 100.0
             ),
         };
+        let stolen = match lab.stolen_ratio {
+            little if little < 0.01 => String::new(),
+            ratio => format!(
+                "; the hypervisor took the processors for {:.0} % of the time in which programs wanted to run",
+                ratio * 100.0
+            ),
+        };
         let drawn = match &lab.drawn {
             none if none.is_empty() => String::new(),
             drawn => {
@@ -158,7 +165,7 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
             .map(|note| format!(" Note: {note}."))
             .collect();
         format!(
-            "Measured in the laboratory{clock}: scenario {}, seed {}{drawn}{by}{late}{pieces}{starved}.{changes}{notes}",
+            "Measured in the laboratory{clock}: scenario {}, seed {}{drawn}{by}{late}{pieces}{starved}{stolen}.{changes}{notes}",
             lab.scenario, lab.seed
         )
     })

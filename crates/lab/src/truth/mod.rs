@@ -10,7 +10,7 @@ mod recorded;
 mod tests;
 mod verdict;
 
-use plumb_model::finding::{Cause, Finding};
+use plumb_model::finding::{Cause, Finding, Place};
 use plumb_model::run::Run;
 
 pub use self::verdict::{Deviation, Verdict};
@@ -51,14 +51,32 @@ pub fn recorded(scenario: &Scenario, stats: &LabStats) -> Verdict {
     verdict
 }
 
-/// Time that the hypervisor stole is of the machine below the laboratory: no scenario makes it, and every Run may report it.
-fn is_of_the_machine_below(finding: &Finding) -> bool {
-    finding.cause == Cause::VmSteal
+/// What processors and clocks lack. All nodes of a laboratory share those of the machine below it, and no link of a scenario
+/// changes them.
+const OF_THE_MACHINE: [Cause; 5] = [
+    Cause::ClockSourceSlow,
+    Cause::CpuQuota,
+    Cause::PowerSaving,
+    Cause::ProcessorBusy,
+    Cause::VmSteal,
+];
+
+/// Whether a finding is about the machine below a laboratory: every Run may rightly report it, and it blames nothing on the
+/// path.
+pub fn is_about_the_machine(finding: &Finding) -> bool {
+    let of_a_host = [Place::ThisHost, Place::FarHost].contains(&finding.place);
+    of_a_host && OF_THE_MACHINE.contains(&finding.cause)
 }
 
 fn findings(truth: &Truth, run: &Run, verdict: &mut Verdict) {
+    let named = |cause: Cause| {
+        let mut expected = truth.findings.iter().chain(&truth.no_findings);
+        truth.first_finding == Some(cause) || expected.any(|expected| *expected == cause)
+    };
     let found = run.findings.iter();
-    let found: Vec<&Finding> = found.filter(|f| !is_of_the_machine_below(f)).collect();
+    let found: Vec<&Finding> = found
+        .filter(|f| named(f.cause) || !is_about_the_machine(f))
+        .collect();
     let mut expect = |holds: bool, what: String| {
         if holds {
             verdict.holds.push(what);

@@ -105,6 +105,7 @@ fn links(ways: [(&str, OneDirection, WayStats); 4]) -> LabStats {
         links,
         kernel: BTreeMap::new(),
         starved_ratio: 0.0,
+        stolen_ratio: 0.0,
         notes: Vec::new(),
     }
 }
@@ -201,19 +202,40 @@ fn a_probe_is_lost_where_a_link_lost_or_corrupted_it() {
 }
 
 #[test]
-fn time_that_the_hypervisor_stole_is_no_finding_of_the_network() {
+fn what_is_about_the_machine_is_no_finding_of_the_network() {
     let mut run = pinged(|_| Some(4.0 * TRANSIT_S));
-    let mut said = |cause: &str| {
+    let mut said = |cause: &str, place: &str, truth: &str| {
         let finding = json!({
-            "cause": cause, "where": "this-host", "severity": "warning", "confidence": 0.9,
+            "cause": cause, "where": place, "severity": "warning", "confidence": 0.9,
             "summary": "s", "evidence": [], "fixes": [], "kb": "host",
         });
         run.findings = vec![serde_json::from_value(finding).unwrap()];
-        let truth = "[truth]\nmax_severity = \"info\"\n";
-        deviations(truth, &run, &two_links(0.0, |_| false))
+        let truth = format!("[truth]\nmax_severity = \"info\"\n{truth}");
+        deviations(&truth, &run, &two_links(0.0, |_| false))
     };
-    assert!(said("vm-steal").is_empty());
-    assert_eq!(said("cpu-quota").len(), 1);
+    for cause in [
+        "clock-source-slow",
+        "cpu-quota",
+        "power-saving",
+        "processor-busy",
+        "vm-steal",
+    ] {
+        assert!(said(cause, "this-host", "").is_empty(), "{cause}");
+    }
+    assert!(said("processor-busy", "far-host", "").is_empty());
+    // The path, and what of this host is the node's own.
+    assert_eq!(said("path-loss", "uplink", "").len(), 1);
+    assert_eq!(said("queue-drops", "this-host", "").len(), 1);
+    // A link saves power, too.
+    assert_eq!(said("power-saving", "local-segment", "").len(), 1);
+    // A scenario that expects it gets what it expects.
+    let expects = "first_finding = \"cpu-quota\"\n";
+    assert_eq!(
+        said("cpu-quota", "this-host", expects).len(),
+        1,
+        "worse than info"
+    );
+    assert_eq!(said("vm-steal", "this-host", expects).len(), 1);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use plumb_lab::background;
 use plumb_lab::client::RunningLab;
 use plumb_lab::control::{Answer, Request};
+use plumb_lab::disturbance::Disturbance;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::{DriverStats, LabStats};
 use plumb_lab::supervise::{self, LAB_FAILED, Session};
@@ -192,11 +193,13 @@ fn exit(status: i32) -> ExitCode {
 
 /// What must be known to read numbers that were measured in there.
 fn tell(done: &LabStats) {
-    if done.starved() {
-        complain(&format!(
-            "this machine did not keep up: {:.0} % of the time the programs at the ends waited more than a millisecond for a processor; numbers measured in this lab are those of the machine more than of the links",
-            done.starved_ratio * 100.0
-        ));
+    for disturbance in Disturbance::of_lab(done) {
+        // What a link did is said of each direction.
+        if let Disturbance::EndsStarved { .. } | Disturbance::TimeStolen { .. } = disturbance {
+            complain(&format!(
+                "this machine did not keep up: {disturbance}; numbers measured in this lab are those of the machine more than of the links"
+            ));
+        }
     }
     for note in &done.notes {
         complain(note);
@@ -213,7 +216,13 @@ fn tell(done: &LabStats) {
 /// What went wrong with a direction of a link, each in a sentence of its own.
 fn problems(driver: &DriverStats) -> Vec<String> {
     let mut problems = Vec::new();
-    if driver.fell_behind() {
+    let is_late = |disturbance: &Disturbance| {
+        matches!(
+            disturbance,
+            Disturbance::LinkLate { .. } | Disturbance::DeviceDrops { .. }
+        )
+    };
+    if Disturbance::of_link(driver).iter().any(is_late) {
         problems.push(format!(
             "this machine did not keep up: packets up to {} late, {} lost at the device; numbers measured in here are that uncertain",
             driver

@@ -12,6 +12,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use plumb_diagnose::weighing::accounts;
 use plumb_diagnose::{Case, Scope, diagnose};
+use plumb_lab::disturbance::Disturbance;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
 use plumb_lab::truth::truth;
@@ -197,10 +198,10 @@ fn recorded_as(change: &Changed) -> String {
 /// lines of 10 Gbit/s take more than two processors.
 fn record(name: &str, network: &str, text: &str, command: &[&str]) {
     let measured = measured_in(network, command);
-    let is_stolen = |finding: &Finding| finding.cause == Cause::VmSteal;
-    let disturbed = measured.run.findings.iter().any(is_stolen);
-    if disturbed || measured.run.local.lab.is_none_or(|lab| lab.overrun) {
-        eprintln!("{name} is not kept: the machine was late");
+    let mark = measured.run.local.lab.as_ref().expect("made in a lab");
+    let disturbances = Disturbance::of_run(mark);
+    if !disturbances.is_empty() {
+        eprintln!("{name} is not kept: {disturbances:?}");
         return;
     }
     let record = Record {

@@ -1,76 +1,71 @@
 //! Whatever ends a measurement before its time: the outcome is clear, and what was measured until then is kept.
 
-use std::io::Read as _;
-use std::process::{Child, Command, Output, Stdio};
-use std::thread::sleep;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::live::alone;
 use crate::common::machine::signal;
-use crate::common::responder::Responder;
+use crate::common::responder::{Responder, serving};
 use crate::common::slots::{self, Weight};
 use crate::common::{PLUMB, stderr, stdout};
 use plumb_model::results::Outcome;
 use plumb_model::results::available_bandwidth::{RateLimit, SearchEnd};
 use plumb_model::run::Run;
+use serde_json::Value;
 
-/// Longest that a measurement goes on after its responder is gone: the last round trips are waited for,
-/// and nothing else.
-const SOON: Duration = Duration::from_secs(8);
+/// Longest that a measurement goes on after its responder is gone or stalls.
+const AT_LAST: Duration = Duration::from_secs(60);
 
-/// Waits until a client's control connection to a port of this host is established, as /proc/net/tcp has it.
-fn connected(port: u16, client: &mut Child) {
-    let far = format!("0100007F:{port:04X}");
-    let started = Instant::now();
-    let is_it = |line: &str| {
-        let mut words = line.split_whitespace().skip(2);
-        words.next() == Some(far.as_str()) && words.next() == Some("01")
-    };
-    while !std::fs::read_to_string("/proc/net/tcp")
-        .unwrap()
-        .lines()
-        .any(is_it)
-    {
-        if let Some(status) = client.try_wait().unwrap() {
-            let mut said = String::new();
-            let _ = client.stderr.take().unwrap().read_to_string(&mut said);
-            panic!("the client ended before it came, with {status}: {said}");
-        }
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "no client came"
-        );
-        sleep(Duration::from_millis(5));
-    }
+/// When something happens to a responder: so many events after the step of a measurement begins whose name begins so. While
+/// something is carried, an event comes every 100 ms.
+type Moment = (&'static str, usize);
+
+/// Whether an event of `--json-lines` is the beginning of such a step.
+fn begins(event: &str, step: &str) -> bool {
+    let event: Value = serde_json::from_str(event).unwrap();
+    let name = event["name"].as_str();
+    event["event"] == "step" && name.is_some_and(|name| name.starts_with(step))
 }
 
-/// What becomes of a measurement whose responder gets a signal so long after its beginning.
-fn harmed(command: &str, name: &str, after: Duration) -> Output {
+/// What becomes of a measurement whose responder gets a signal at that moment.
+fn harmed(command: &str, name: &str, (step, events): Moment) -> Output {
     let responder = Responder::start();
     let port = responder.port.to_string();
     let mut arguments: Vec<&str> = command.split(' ').collect();
     arguments.insert(1, "127.0.0.1");
-    arguments.extend(["--port", &port, "--json"]);
+    arguments.extend(["--port", &port, "--json-lines"]);
     let mut client = Command::new(PLUMB)
         .args(&arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    connected(responder.port, &mut client);
-    sleep(after);
+    let mut lines = BufReader::new(client.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let begun = lines.by_ref().any(|event| begins(&event, step));
+    if !begun || lines.by_ref().take(events).count() < events {
+        let said = client.wait_with_output().unwrap();
+        panic!("{command}: it ended before: {}", stderr(&said));
+    }
     signal(responder.child.id() as i32, name);
     let harmed_at = Instant::now();
+    // The Run is the last line.
+    let run = lines.last().unwrap_or_default();
     let output = client.wait_with_output().unwrap();
     let went_on = harmed_at.elapsed();
-    // One that only stalls is missed after five seconds.
+    println!("{command}: {name}: went on for {went_on:?}");
     assert!(
-        name != "KILL" || went_on < SOON,
+        went_on < AT_LAST,
         "{command}: {went_on:?} after its responder"
     );
     // Before it can be waited for, what is stopped must be able to end.
     signal(responder.child.id() as i32, "KILL");
-    output
+    Output {
+        stdout: run.into_bytes(),
+        ..output
+    }
 }
 
 /// The Run of a measurement that was cut short: it says so on standard error, and in itself.
@@ -102,70 +97,80 @@ fn kinds(run: &Run) -> Vec<String> {
 
 /// What is measured, what happens to the responder and when, and which kinds of measurement the Run
 /// must hold at least.
-const CASES: &[(&str, &str, u64, &[&str])] = &[
-    // Down for a second, and a part of up.
+const CASES: &[(&str, &str, Moment, &[&str])] = &[
+    // Down, and a part of up.
     (
         "rate --duration 2s --pacing 20mbit",
         "KILL",
-        3000,
+        ("uploading", 8),
         &["throughput", "throughput"],
     ),
     (
         "rate --duration 2s --pacing 20mbit",
         "STOP",
-        3000,
+        ("uploading", 8),
         &["throughput", "throughput"],
     ),
     (
         "rate --duration 2s --udp --rate 2mbit",
         "KILL",
-        4000,
+        ("uploading", 8),
         &["udp", "udp"],
     ),
-    ("rate --duration 4s --quic --down", "KILL", 2500, &["quic"]),
+    (
+        "rate --duration 4s --quic --down",
+        "KILL",
+        ("downloading", 20),
+        &["quic"],
+    ),
     (
         "load --duration 4s --down --budget 1TB",
         "KILL",
-        7500,
+        ("downloading", 20),
         &["ping", "throughput"],
     ),
     (
         "load --rpm --down --budget 1TB",
         "KILL",
-        8000,
+        ("downloading", 28),
         &["ping", "throughput", "responsiveness"],
     ),
-    // TCP for five seconds, and steps of 1.5 s.
+    // TCP for five seconds, and then the search: in its second step.
     (
         "rate --available --up --pacing 5mbit",
         "KILL",
-        7500,
+        ("UDP at", 1),
         &["throughput", "available_bandwidth"],
     ),
-    ("rate --profile voice --duration 4s", "KILL", 2500, &["app"]),
+    (
+        "rate --profile voice --duration 4s",
+        "KILL",
+        ("the applications alone", 18),
+        &["app"],
+    ),
     // The applications alone, and then beside the load.
     (
         "rate --with game --duration 2s --pacing 20mbit",
         "KILL",
-        4200,
+        ("downloading", 8),
         &["app", "throughput"],
     ),
     (
         "rate --flows reno=1,background=1 --duration 4s --down --budget 1TB",
         "KILL",
-        2500,
+        ("downloading", 20),
         &["throughput"],
     ),
     (
         "load --shape rrul-be --duration 4s --budget 1TB",
         "KILL",
-        7500,
+        ("both at once", 20),
         &["ping", "throughput", "throughput"],
     ),
     (
         "transactions --duration 4s --per-second 50",
         "KILL",
-        2000,
+        ("asking and answering", 18),
         &["transactions"],
     ),
 ];
@@ -175,10 +180,10 @@ fn a_responder_that_vanishes_or_stalls_leaves_what_was_measured() {
     let whole = slots::take(Weight::Heavy);
     let whole = &whole;
     std::thread::scope(|scope| {
-        for (command, name, after_ms, expected) in CASES {
+        for (command, name, moment, expected) in CASES {
             scope.spawn(move || {
                 whole.covers_this_thread();
-                let output = harmed(command, name, Duration::from_millis(*after_ms));
+                let output = harmed(command, name, *moment);
                 let run = cut_short(command, &output);
                 let found = kinds(&run);
                 for kind in *expected {
@@ -251,9 +256,7 @@ fn a_host_without_a_free_port_says_so() {
         // Four ports: one for the control connection, and too few for the streams.
         let range = "/proc/sys/net/ipv4/ip_local_port_range";
         std::fs::write(range, "40000 40003").unwrap();
-        let responder = Command::new(PLUMB).args(["serve", "--quiet"]).spawn();
-        let mut responder = responder.unwrap();
-        sleep(Duration::from_millis(500));
+        let (mut responder, _) = serving(&[]);
         let command = [
             "rate",
             "127.0.0.1",

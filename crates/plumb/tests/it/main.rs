@@ -25,6 +25,7 @@ mod command_line;
 mod common;
 mod corpus;
 mod corruption;
+mod counting;
 mod crafted;
 mod cut_short;
 mod documentation;

@@ -4,12 +4,14 @@
 //! Those whose truth is a whole check have tests of their own in `truth.rs`.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use plumb_lab::scenario::Scenario;
 
+use crate::common::measured::{disturbances, undisturbed};
 use crate::common::slots::{self, Weight};
-use crate::common::{plumb, stderr, stdout};
+use crate::common::{PLUMB, stderr, stdout};
 
 /// A scenario's own truth test takes no longer, building the network included, where nothing else runs than tests of this kind, as in the
 /// slow set. A machine that is busy with other things may take twice that.
@@ -26,11 +28,14 @@ fn weight(scenario: &Scenario) -> Weight {
 
 /// What `plumb lab verify` finds wrong with a scenario, or how long it took beyond the longest.
 fn verify(scenario: &Scenario, longest: Duration) -> Option<String> {
-    let command = ["lab", "verify", &scenario.name];
-    let _slot = slots::take(weight(scenario));
-    let started = Instant::now();
-    let output = plumb(&command);
-    let took = started.elapsed();
+    let mut command = Command::new(PLUMB);
+    command.args(["lab", "verify", &scenario.name]);
+    let (output, took) = undisturbed(weight(scenario), || {
+        let started = Instant::now();
+        let output = command.output().expect("plumb starts");
+        let disturbances = disturbances(&command, &output);
+        ((output, started.elapsed()), disturbances)
+    });
     if !output.status.success() {
         let said = stdout(&output) + &stderr(&output);
         return Some(format!("{}: {said}", scenario.name));
@@ -76,7 +81,7 @@ pub(crate) fn others_agree() {
 fn agree(scenarios: Vec<Scenario>, longest: Duration) {
     assert!(scenarios.len() > 25, "too few to be true");
     let test = slots::test();
-    let wrong: Vec<String> = std::thread::scope(|scope| {
+    let verified: Vec<_> = std::thread::scope(|scope| {
         let all: Vec<_> = scenarios
             .iter()
             .map(|scenario| {
@@ -86,9 +91,10 @@ fn agree(scenarios: Vec<Scenario>, longest: Duration) {
                 })
             })
             .collect();
-        let each = all.into_iter().map(|one| one.join().unwrap());
-        each.flatten().collect()
+        all.into_iter().map(|one| one.join()).collect()
     });
+    let wrong = verified.iter().flatten().flatten();
+    let wrong: Vec<_> = wrong.map(String::as_str).collect();
     assert!(
         wrong.is_empty(),
         "{} of {}:\n{}",
@@ -96,4 +102,8 @@ fn agree(scenarios: Vec<Scenario>, longest: Duration) {
         scenarios.len(),
         wrong.join("\n")
     );
+    // What was not measured, and has said so.
+    for one in verified {
+        one.unwrap_or_else(|why| std::panic::resume_unwind(why));
+    }
 }

@@ -4,8 +4,10 @@
 use std::process::{Command, Output};
 
 use crate::common::live::alone;
+use crate::common::measured::even_disturbed;
 use crate::common::network::scenario;
 use crate::common::{PLUMB, in_lab, plumb, stderr, stdout};
+use plumb_lab::disturbance::Disturbance;
 use plumb_lab::scenario::Scenario;
 use plumb_model::finding::{Actor, Cause, Finding, Place, Severity};
 use plumb_model::results::Outcome;
@@ -466,9 +468,9 @@ const PAYLOAD_BPS: f64 = 1e9 * 1448.0 / 1538.0;
 #[test]
 fn verify_keeps_what_fills_the_path() {
     alone(|| {
-        let output = on_client(
-            "plumb tune verify server --rate 1gbit --rtt 150ms --duration 6s --yes --json; sysctl -n net.ipv4.tcp_wmem >&2; plumb tune undo >&2; sysctl -n net.ipv4.tcp_wmem >&2",
-        );
+        let script = "plumb tune verify server --rate 1gbit --rtt 150ms --duration 6s --yes --json; sysctl -n net.ipv4.tcp_wmem >&2; plumb tune undo >&2; sysctl -n net.ipv4.tcp_wmem >&2";
+        // What it keeps follows from far more than what a machine loses.
+        let output = even_disturbed(|| on_client(script));
         assert!(output.status.success(), "{}", stderr(&output));
         let run = Run::from_json(&stdout(&output)).unwrap();
         let tuned = run.measurements.iter().find_map(|m| match &m.outcome {
@@ -480,9 +482,10 @@ fn verify_keeps_what_fills_the_path() {
         let without = tuned.without_bps.unwrap();
         assert!(without.max < 0.1 * PAYLOAD_BPS, "{without:?}");
         // A machine that could not carry the line is marked as such.
-        let overrun = run.local.lab.as_ref().is_some_and(|lab| lab.overrun);
+        let mark = run.local.lab.as_ref().expect("made in a lab");
+        let disturbed = !Disturbance::of_run(mark).is_empty();
         let with = tuned.with_bps.unwrap();
-        assert!(overrun || with.p50 >= 0.9 * PAYLOAD_BPS, "{with:?}");
+        assert!(disturbed || with.p50 >= 0.9 * PAYLOAD_BPS, "{with:?}");
         let said = stderr(&output);
         let values: Vec<_> = said.lines().filter(|l| l.starts_with("4096")).collect();
         assert_eq!(values, ["4096\t16384\t67108864", "4096\t16384\t524288"]);

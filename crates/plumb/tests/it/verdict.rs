@@ -2,24 +2,32 @@
 
 use crate::common::network::Network;
 use crate::common::{check_in, side_by_side, stderr, stdout};
+use plumb_lab::truth::is_about_the_machine;
 use plumb_model::context::Phase;
-use plumb_model::finding::{Cause, Clearance, Place, Severity, Verdict};
+use plumb_model::finding::{Cause, Clearance, Finding, Place, Severity};
 use plumb_model::run::Run;
 
 /// Phases of 4 s have a steady rate, and 50 MB are spent at once where a direction has no limit.
 const SHORT: [&str; 4] = ["--duration", "4s", "--budget", "50MB"];
 
-/// What is wrong with the line, worst first, and what it comes to. Time that other machines take from this one is rightly found too,
-/// and none of the line's (the truth of scenarios leaves it out likewise).
-fn wrong(run: Run) -> (Vec<Cause>, Verdict) {
+/// What is wrong with the line. What its machine lacks is rightly found too, and is none of the line's.
+fn wrong(run: &Run) -> Vec<&Finding> {
     let worse = run
         .findings
         .iter()
-        .filter(|f| f.severity > Severity::Info && f.cause != Cause::VmSteal);
-    let causes = worse.map(|finding| finding.cause).collect();
-    let verdict = run.verdict.unwrap();
+        .filter(|f| f.severity > Severity::Info && !is_about_the_machine(f));
+    worse.collect()
+}
+
+/// The finding of a Run that names this cause, blames nothing else on the path, and clears nothing.
+fn names(run: &Run, cause: Cause) -> &Finding {
+    let verdict = run.verdict.as_ref().unwrap();
     assert_eq!(verdict.latency_grade, None, "{verdict:?}");
-    (causes, verdict)
+    assert_eq!(verdict.clearance, Some(Clearance::Found), "{verdict:?}");
+    match wrong(run)[..] {
+        [one] if one.cause == cause => one,
+        ref found => panic!("not {} alone: {found:?} {verdict:?}", cause.name()),
+    }
 }
 
 #[test]
@@ -30,55 +38,49 @@ fn what_is_wrong_is_not_cleared() {
     ]);
 }
 
-/// The one cause of a check in a network of that line, and the finding's sentence.
-fn one_cause(up: &str, down: &str) -> (Cause, Place, String) {
+/// The finding of a check in a network of that line, which names this cause alone at that place: its sentence.
+fn one_cause(up: &str, down: &str, cause: Cause, place: Place) -> String {
     let network = Network::served_line(up, down);
     // Phases long enough for a bound on the loss, and no budget that ends them on lines of 30 Mbit/s.
     let run = network.measured(&["check", "server", "--duration", "5s", "--budget", "200MB"]);
-    let first = run.run.findings.first().cloned();
-    let (causes, verdict) = wrong(run.run);
-    assert_eq!(causes.len(), 1, "{causes:?} {verdict:?}");
-    assert_eq!(verdict.clearance, Some(Clearance::Found));
-    let first = first.unwrap();
-    (first.cause, first.place, first.summary)
+    let found = names(&run.run, cause);
+    assert_eq!(found.place, place, "{found:?}");
+    found.summary.clone()
 }
 
 /// What exceeds 10 Mbit/s is dropped, and nothing waits.
 fn a_policer_is_named() {
-    let (causes, verdict) = wrong(check_in("policer", &SHORT).run);
-    assert_eq!(causes, [Cause::Policer], "{verdict:?}");
+    let run = check_in("policer", &SHORT).run;
+    let summary = &names(&run, Cause::Policer).summary;
     // 1400 of the 1428 bytes that the policer counts.
-    assert!(verdict.headline.contains("a policer of 9."), "{verdict:?}");
+    assert!(summary.contains("a policer of 9."), "{summary}");
 }
 
 /// Late collisions take most of what meets, and hardly any of what goes alone.
 pub(crate) fn a_duplex_mismatch_is_named() {
-    let (causes, verdict) = wrong(check_in("duplex-mismatch", &SHORT).run);
-    assert_eq!(causes, [Cause::DuplexMismatch], "{verdict:?}");
+    names(
+        &check_in("duplex-mismatch", &SHORT).run,
+        Cause::DuplexMismatch,
+    );
 }
 
 /// Small packets pass, so there are round trips; nothing that fills a packet arrives.
 pub(crate) fn a_black_hole_is_named() {
-    let (causes, verdict) = wrong(check_in("mtu-black-hole", &SHORT).run);
-    assert_eq!(causes, [Cause::PmtudBlackHole], "{verdict:?}");
-    assert!(
-        verdict.headline.contains("above 1400 bytes vanish"),
-        "{verdict:?}"
-    );
+    let run = check_in("mtu-black-hole", &SHORT).run;
+    let summary = &names(&run, Cause::PmtudBlackHole).summary;
+    assert!(summary.contains("above 1400 bytes vanish"), "{summary}");
 }
 
-/// The one cause of a check that lost its responder in the phase, and the finding's sentence.
+/// The Run of a check that lost its responder in a phase, which is the one cause, and the finding's sentence.
 fn cause_of_a_lost_responder(up: &str, down: &str, options: &[&str]) -> (Run, String) {
     let network = Network::served_line(up, down);
     let command = ["plumb", "check", "server", "--duration", "5s", "--json"];
     let output = network.run(&[&command, options].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let run = Run::from_json(&stdout(&output)).unwrap();
-    let summary = run.findings.first().unwrap().summary.clone();
-    let (causes, verdict) = wrong(run.clone());
-    assert_eq!(causes, [Cause::NothingCarried], "{verdict:?}");
-    assert_eq!(verdict.clearance, Some(Clearance::Found));
-    assert_eq!(verdict.headline, summary);
+    // What carries nothing comes before what its machine lacks.
+    let summary = names(&run, Cause::NothingCarried).summary.clone();
+    assert_eq!(run.verdict.as_ref().unwrap().headline, summary);
     (run, summary)
 }
 
@@ -97,7 +99,8 @@ fn black_hole_down(line: &str, budget: &str) {
     let network = Network::served_line(line, &format!("{HOLE}, {line}"));
     let command = ["check", "server", "--duration", "5s", "--budget", budget];
     let run = network.measured(&command).run;
-    let first = run.findings.first().unwrap();
+    let first = run.findings.iter().find(|f| !is_about_the_machine(f));
+    let first = first.unwrap();
     assert_eq!(
         (first.cause, first.place),
         (Cause::PmtudBlackHole, Place::Downlink),
@@ -134,36 +137,21 @@ const SHAPED: &str = r#"{ type = "shaper", rate = "30mbit", queue = { type = "fi
 /// Bursts of ten packets, 1 % in all, on the path up.
 pub(crate) fn bursts_of_loss_are_named_with_their_direction() {
     let lossy = format!(r#"{{ type = "gilbert_elliott", p = "0.1%", r = "10%" }}, {SHAPED}"#);
-    let (cause, place, summary) = one_cause(&lossy, SHAPED);
-    assert_eq!(
-        (cause, place),
-        (Cause::PathLoss, Place::Uplink),
-        "{summary}"
-    );
+    let summary = one_cause(&lossy, SHAPED, Cause::PathLoss, Place::Uplink);
     assert!(summary.contains("in bursts of"), "{summary}");
 }
 
 /// 1 % on the path down.
 pub(crate) fn loss_at_random_is_told_from_a_full_queue() {
     let lossy = format!(r#"{{ type = "loss", ratio = "1%" }}, {SHAPED}"#);
-    let (cause, place, summary) = one_cause(SHAPED, &lossy);
-    assert_eq!(
-        (cause, place),
-        (Cause::PathLoss, Place::Downlink),
-        "{summary}"
-    );
+    let summary = one_cause(SHAPED, &lossy, Cause::PathLoss, Place::Downlink);
     assert!(summary.contains("one here and one there"), "{summary}");
 }
 
 /// Three packets before a line of 20 Mbit/s: they take 2 ms.
 pub(crate) fn a_short_queue_is_named_with_its_length() {
     let short = r#"{ type = "shaper", rate = "20mbit", queue = { type = "fifo", limit = "5kB" } }, { type = "delay", delay = "15ms" }"#;
-    let (cause, place, summary) = one_cause(short, SHAPED);
-    assert_eq!(
-        (cause, place),
-        (Cause::ShallowQueue, Place::Uplink),
-        "{summary}"
-    );
+    let summary = one_cause(short, SHAPED, Cause::ShallowQueue, Place::Uplink);
     let holds = ["holds 1.", "holds 2."];
     assert!(
         holds.iter().any(|holds| summary.contains(holds)),
@@ -176,14 +164,11 @@ pub(crate) fn an_option_that_the_path_strips_is_named() {
     let strips = format!(
         r#"{{ type = "strip_tcp_options", options = ["wscale"] }}, {{ type = "delay", name = "far", delay = "20ms" }}, {SHAPED}"#
     );
-    let (cause, place, summary) = one_cause(
+    let summary = one_cause(
         &strips,
         &format!(r#"{{ type = "delay", name = "far", delay = "20ms" }}, {SHAPED}"#),
-    );
-    assert_eq!(
-        (cause, place),
-        (Cause::WindowScalingStripped, Place::Path),
-        "{summary}"
+        Cause::WindowScalingStripped,
+        Place::Path,
     );
     assert!(summary.contains("is 8."), "{summary}");
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{RawClient, Responder, alone, in_turn, plan, run, udp_plan};
-use plumb_load::{ClientError, EndedEarly, PhasePlan, UdpOutcome};
+use plumb_load::{ClientError, EndedEarly, PhasePlan, Progress, UdpOutcome};
 use plumb_model::direction::OneDirection;
 use plumb_model::results::Direction;
 use plumb_wire::native::control::flow::udp::{Ecn, Pattern, Times, UdpFlow};
@@ -28,7 +28,8 @@ fn whole(outcome: &UdpOutcome, slots: u64) {
     let receiver = outcome.result.receiver.as_ref().unwrap();
     assert_eq!(outcome.result.error, None);
     assert_eq!(sender.sent + sender.missed + sender.refused, slots);
-    assert!(sender.sent > slots / 2, "{sender:?}");
+    // How many it misses is the machine's affair; that it says so is plumb's.
+    assert!(sender.sent > 0, "{sender:?}");
     assert_eq!((receiver.received, receiver.lost), (sender.sent, 0));
     assert_eq!((receiver.duplicates, receiver.reordering.reordered), (0, 0));
     assert_eq!(receiver.ecn.ect1, receiver.received);
@@ -185,18 +186,20 @@ fn a_cancelled_stream_still_counts_exactly() {
     let mut client = responder.client();
     let cancel = AtomicBool::new(false);
     let plan = udp_plan(1, 1, &constant(2000.0), 10_000);
-    let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(400));
+    // As soon as both directions carry.
+    let carries = |now: Progress| {
+        if now.down_bps > 0.0 && now.up_bps > 0.0 {
             cancel.store(true, Ordering::Relaxed);
-        });
-        client.run_phase(&plan, &|_| (), &cancel).unwrap()
-    });
+        }
+    };
+    let outcome = client.run_phase(&plan, &carries, &cancel).unwrap();
     assert_eq!(outcome.ended_early, Some(EndedEarly::Cancelled));
     for outcome in &outcome.udp {
         let sender = outcome.result.sender.as_ref().unwrap();
-        assert!(sender.sent > 100 && sender.sent < 4000);
-        whole(outcome, sender.sent + sender.missed + sender.refused);
+        let slots = sender.sent + sender.missed + sender.refused;
+        // Of 20,000: half of them are five seconds.
+        assert!(slots < 10_000, "{sender:?}");
+        whole(outcome, slots);
     }
 }
 

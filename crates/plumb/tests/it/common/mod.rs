@@ -2,6 +2,7 @@
 
 pub(crate) mod live;
 pub(crate) mod machine;
+pub(crate) mod measured;
 pub(crate) mod network;
 pub(crate) mod pcap;
 pub(crate) mod responder;
@@ -43,13 +44,15 @@ pub(crate) fn output_of(command: &mut Command) -> Output {
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let _slot = slots::take(slots::Weight::of(&arguments));
-    let output = command.output().expect("plumb starts");
-    // Shown if the test fails: whether it is the machine's fault.
-    let said = stderr(&output);
-    let late = said.lines().filter(|line| line.contains("did not keep up"));
-    late.for_each(|line| eprintln!("{line}"));
-    output
+    measured::undisturbed(slots::Weight::of(&arguments), || {
+        let output = command.output().expect("plumb starts");
+        // Shown if the test fails: what the machine did.
+        let said = stderr(&output);
+        let late = said.lines().filter(|line| line.contains("did not keep up"));
+        late.for_each(|line| eprintln!("{line}"));
+        let disturbances = measured::disturbances(command, &output);
+        (output, disturbances)
+    })
 }
 
 /// Fails with a reason where the laboratory cannot be run, so that nothing passes by skipping.

@@ -1,9 +1,8 @@
 //! `plumb serve` on the loopback.
 
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use super::slots::{self, Slot, Weight};
 use super::{PLUMB, words};
@@ -24,33 +23,7 @@ impl Responder {
     /// One for clients that take no more than this.
     pub(crate) fn start_for(weight: Weight, options: &[&str]) -> Self {
         let slot = slots::take(weight);
-        // A free port: bound, read and given back.
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let child = Command::new(PLUMB)
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1",
-                "--port",
-                &port.to_string(),
-                "--quiet",
-            ])
-            .args(options)
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(
-                started.elapsed() < Duration::from_secs(5),
-                "the responder does not listen"
-            );
-            sleep(Duration::from_millis(20));
-        }
+        let (child, port) = serving(&[&["--listen", "127.0.0.1", "--port", "0"], options].concat());
         Self {
             child,
             port,
@@ -69,6 +42,40 @@ impl Responder {
             .spawn()
             .unwrap()
     }
+}
+
+/// Starts `plumb serve`, and returns once it says on which port it listens: a port that a test had chosen, another
+/// program could have by then, and a client that asks for one before there is a listener can connect to itself.
+pub(crate) fn serving(options: &[&str]) -> (Child, u16) {
+    let mut child = Command::new(PLUMB)
+        .arg("serve")
+        .args(options)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut before = Vec::new();
+    let port = messages.by_ref().map_while(Result::ok).find_map(|line| {
+        let port = port_of(&line);
+        before.push(line);
+        port
+    });
+    let port = port.unwrap_or_else(|| panic!("{options:?}: it does not listen: {before:?}"));
+    // The rest is shown with a test that fails.
+    std::thread::spawn(move || {
+        for line in messages.map_while(Result::ok) {
+            eprintln!("{line}");
+        }
+    });
+    (child, port)
+}
+
+/// The port in the line that begins what a responder says: "plumb: listening on 127.0.0.1:7586, TCP and UDP; …".
+fn port_of(line: &str) -> Option<u16> {
+    let (_, listening) = line.split_once("listening on ")?;
+    let (address, _) = listening.split_once(',')?;
+    let address: SocketAddr = address.parse().ok()?;
+    Some(address.port())
 }
 
 impl Drop for Responder {

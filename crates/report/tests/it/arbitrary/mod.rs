@@ -132,7 +132,7 @@ prop_compose! {
             started: text[5].clone(),
             plumb: text[6].clone(),
             command: vec![text[7].clone()],
-            local: Local { host: host.clone(), lab: Some(LabMark { scenario: text[8].clone(), seed: 1, drawn: BTreeMap::from([(text[2].clone(), text[3].clone())]), changes: vec![LabChange { at: text[4].clone(), setting: text[5].clone(), before: Some(text[6].clone()), after: text[7].clone() }], backend: LabBackend::Kernel, clock: LabClock::Real, lateness_s, piece_error_s: 240e-6, starved_ratio: 0.25, overrun, notes: vec![text[10].clone()] }) },
+            local: Local { host: host.clone(), lab: Some(LabMark { scenario: text[8].clone(), seed: 1, drawn: BTreeMap::from([(text[2].clone(), text[3].clone())]), changes: vec![LabChange { at: text[4].clone(), setting: text[5].clone(), before: Some(text[6].clone()), after: text[7].clone() }], backend: LabBackend::Kernel, clock: LabClock::Real, lateness_s, piece_error_s: 240e-6, starved_ratio: 0.25, stolen_ratio: 0.0625, behind_ratio: 0.5, device_drops: 3, write_errors: 2, link_stopped: false, overrun, notes: vec![text[10].clone()] }) },
             target: Some(Target { name: text[9].clone(), address: Some(text[10].clone()), host: Some(host) }),
             asked: None,
             measurements,
