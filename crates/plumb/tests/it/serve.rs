@@ -1,7 +1,7 @@
 //! `plumb serve`: its configuration, SIGHUP, and SIGTERM whatever runs.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -13,6 +13,10 @@ use plumb_load::{Client, PhasePlan};
 use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
+
+/// What a browser says of a visit in which 50 kB went up, and nothing down.
+const VISIT: &str = r#"{"id":"0123456789abcdef","server":"s","agent":"B","resolution_s":1e-4,"idle":{"began_s":0,
+    "duration_s":3,"sent_s":[0.1],"rtt_s":[0.02]},"down":null,"up":null}"#;
 
 /// From the signal to the end.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
@@ -229,4 +233,49 @@ fn a_socket_that_the_service_manager_opened_is_served() {
     client.unwrap_or_else(|error| panic!("{error}: {said}"));
     let unused = format!("the service manager listens on 127.0.0.1:{}", ports[1]);
     assert!(said.contains(&unused), "{said}");
+}
+
+/// The answer to a POST, and all of its body.
+fn post(address: SocketAddr, path: &str, body: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(socket, "POST {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    std::io::read_to_string(socket).unwrap()
+}
+
+#[test]
+fn no_visitor_learns_how_the_responder_was_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().to_str().unwrap();
+    let web = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let web = web.unwrap();
+    let port = format!("web={}", web.port());
+    let secrets = ["s3cret-key-abc", runs, "198.51.100.0"];
+    let options = [
+        "--key",
+        secrets[0],
+        "--runs",
+        runs,
+        "--deny",
+        "198.51.100.0/24",
+        "--port-of",
+        &port,
+    ];
+    let _responder = Responder::start_for(Weight::Light, &options);
+    post(
+        web,
+        "/__up?visit=0123456789abcdef&stream=1",
+        &"x".repeat(50_000),
+    );
+    let shown = post(web, "/__check", VISIT);
+    assert!(shown.contains(r#""command":["serve"]"#), "{shown}");
+    let files: Vec<_> = std::fs::read_dir(runs).unwrap().collect();
+    assert_eq!(files.len(), 1);
+    let kept = std::fs::read_to_string(files[0].as_ref().unwrap().path()).unwrap();
+    for secret in secrets {
+        assert!(
+            !shown.contains(secret) && !kept.contains(secret),
+            "{secret}"
+        );
+    }
 }
