@@ -91,6 +91,16 @@ impl Gate {
         })
     }
 
+    /// Draws an answer that waits for no turn, of so many bytes.
+    ///
+    /// # Errors
+    /// Where it is too much now: in how much time it is not.
+    pub(crate) fn small_answer(&self, peer: IpAddr, bytes: u64) -> Result<(), Duration> {
+        let is_stranger = self.shared.policy.get().limits(peer).is_some();
+        let registry = &self.shared.registry;
+        registry.small_answer(peer, is_stranger, bytes)
+    }
+
     /// Who is here, and what runs.
     pub(crate) fn standing(&self) -> Standing {
         self.shared.registry.standing()

@@ -19,6 +19,7 @@ use plumb_wire::native::spec::MAX_GREETING_PER_ADDRESS;
 use plumb_wire::share::Share;
 
 use crate::admission::Turn;
+use crate::admission::answers::Answers;
 use crate::admission::day::Day;
 use crate::admission::greetings::Greetings;
 use crate::admission::loads::{Loads, Wanted};
@@ -81,6 +82,7 @@ struct Inner {
     visits: Visits,
     next_visitor: u64,
     day: Day,
+    answers: Answers,
 }
 
 #[derive(Debug)]
@@ -123,6 +125,7 @@ impl Registry {
                 visits: Visits::default(),
                 next_visitor: FIRST_VISITOR,
                 day: Day::default(),
+                answers: Answers::default(),
             }),
         }
     }
@@ -261,6 +264,20 @@ impl Registry {
             bytes,
             carried: 0,
         })
+    }
+
+    /// Draws a small answer of so many bytes.
+    ///
+    /// # Errors
+    /// Where it is too much now: in how much time it is not.
+    pub(crate) fn small_answer(
+        &self,
+        peer: IpAddr,
+        is_stranger: bool,
+        bytes: u64,
+    ) -> Result<(), Duration> {
+        let (now, share) = (self.now(), Share::of(peer));
+        self.lock().answers.draw(now, share, is_stranger, bytes)
     }
 
     /// Tells a session that a UDP stream is asked for.

@@ -14,6 +14,7 @@ mod lies;
 mod phases;
 mod quic;
 mod schedules;
+mod small_answers;
 mod stamp;
 mod strangers;
 mod transactions;

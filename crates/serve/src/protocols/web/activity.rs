@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use plumb_load::web::visited::Body;
@@ -19,6 +19,8 @@ pub(super) struct Activity {
     piece: AtomicUsize,
     /// Bodies that show what the connection does.
     shown: Mutex<Vec<Weak<Body>>>,
+    /// Since when nothing more is answered.
+    over: OnceLock<Instant>,
 }
 
 /// A request that is being answered, until it is dropped.
@@ -33,12 +35,27 @@ impl Activity {
             ended_ms: AtomicU64::new(0),
             piece: AtomicUsize::new(0),
             shown: Mutex::default(),
+            over: OnceLock::new(),
         })
     }
 
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
         self.open.fetch_add(1, Ordering::Relaxed);
         Answering(Arc::clone(self))
+    }
+
+    /// From now on nothing more is answered.
+    pub(super) fn end(&self) {
+        let _ = self.over.set(Instant::now());
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.get().is_some()
+    }
+
+    /// For how long nothing more has been answered, where that is so.
+    pub(super) fn over_for(&self) -> Option<Duration> {
+        self.over.get().map(Instant::elapsed)
     }
 
     /// From now on large bodies are handed over in pieces of so many bytes.

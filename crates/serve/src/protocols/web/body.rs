@@ -69,6 +69,14 @@ impl Answer {
         Self::new(Payload::Large(large))
     }
 
+    /// Bytes of the body that wait for no turn, and that no load counts.
+    pub(super) fn small_bytes(&self) -> u64 {
+        match &self.payload {
+            Payload::Large(Large { test: Some(_), .. }) => 0,
+            _ => self.size_hint().exact().unwrap_or_default(),
+        }
+    }
+
     /// The same, for the request that is being answered by it.
     pub(super) fn to(self, answering: Answering) -> Self {
         Self {
@@ -120,7 +128,9 @@ impl Large {
             return Some(Err(Cut::Limit));
         }
         self.left -= count;
-        self.counters.sent(count);
+        if self.test.is_some() {
+            self.counters.sent(count);
+        }
         Some(Ok(self.payload.slice(..count as usize)))
     }
 }

@@ -29,6 +29,9 @@ use crate::shared::STOP_INTERVAL;
 /// requests connects again, as with the usual servers (Apache's `KeepAliveTimeout`).
 const SILENCE: Duration = Duration::from_secs(5);
 
+/// How long the last answer of a connection has to leave.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// The most of a request's head, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
 
@@ -112,6 +115,9 @@ fn serve_http2(wire: Wire, driver: &Driver, client: &Client, site: &Arc<Site>) {
             driver.limit_unsent(bytes);
             client.activity.set_piece(bytes);
         }
+        if client.activity.is_over() {
+            connection.as_mut().graceful_shutdown();
+        }
         let polled = connection.as_mut().poll(context);
         tasks.poll(context);
         polled.map(|_| ())
@@ -187,9 +193,10 @@ fn watch(
         };
         activity.look(driver.socket());
         life.carried(info.bytes_acked.wrapping_add(info.bytes_received));
+        let is_over = activity.over_for() >= Some(FAREWELL);
         let is_silent =
             activity.idle() >= SILENCE || life.silent_at(begun, SILENCE) <= Instant::now();
-        if site.gate.is_closed() || is_silent {
+        if site.gate.is_closed() || is_silent || is_over {
             return false;
         }
     }

@@ -1,6 +1,5 @@
 //! What is answered to which request.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
@@ -18,10 +17,13 @@ use plumb_wire::web::{self, ndt7, nq, visit};
 
 use super::activity::Activity;
 use super::body::{Answer, Large, NotTaken, drain, take_whole};
+use super::documents::{Answered, TEXT, configuration, document, page, with_type, without_body};
 use super::loads::{Load, Loads, NotNow};
 use super::page;
 use super::state::Counters;
 use super::visits::Visits;
+use super::websocket::agree;
+use crate::admission::answers::HEAD_BYTES;
 use crate::gate::{Denied, Entrance, Gate};
 use crate::settings::Judge;
 
@@ -59,6 +61,11 @@ pub(super) enum Becomes {
     Echoes(Arc<Visited>),
 }
 
+/// Nothing more is answered on a connection.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing more is answered on this connection")]
+pub(super) struct IsOver;
+
 /// The client of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
@@ -69,8 +76,6 @@ pub(super) struct Client {
     pub(super) socket: Arc<TcpStream>,
     pub(super) is_secure: bool,
 }
-
-type Answered = Response<Answer>;
 
 impl Site {
     /// # Errors
@@ -96,15 +101,53 @@ impl Site {
     }
 
     /// Answers a request. A WebSocket of NDT7 is for the connection's thread, which finds what is asked for in the extensions.
+    ///
+    /// Every answer passes here, and draws on what its client may have without a turn: one that would be too much is refused
+    /// and ends the connection.
+    ///
+    /// # Errors
+    /// On a connection that is over.
     pub(super) async fn answer(
         self: Arc<Self>,
         client: Client,
         request: Request<Incoming>,
-    ) -> Result<Answered, Infallible> {
+    ) -> Result<Answered, IsOver> {
         self.counters.request();
+        if client.activity.is_over() {
+            return Err(IsOver);
+        }
         let answering = client.activity.answering();
-        let answer = self.route(&client, request).await;
+        let wants_body = *request.method() != Method::HEAD;
+        let answer = match self.gate.small_answer(client.peer, HEAD_BYTES) {
+            Ok(()) => self.route(&client, request).await,
+            Err(after) => self.refuse_more(&client, after),
+        };
+        let answer = match wants_body {
+            true => answer,
+            false => without_body(answer),
+        };
+        let bytes = answer.body().small_bytes();
+        let answer = match self.gate.small_answer(client.peer, bytes) {
+            Ok(()) => {
+                self.counters.sent(bytes);
+                answer
+            }
+            Err(_) if client.activity.is_over() => answer,
+            Err(after) => self.refuse_more(&client, after),
+        };
         Ok(answer.map(|body| body.to(answering)))
+    }
+
+    /// What is answered to a client that has had as much as it may without a turn, on the last of this connection.
+    fn refuse_more(&self, client: &Client, after: Duration) -> Answered {
+        client.activity.end();
+        self.counters.refusal();
+        let why = "too many answers for this address at once\n";
+        let mut answer = document(StatusCode::TOO_MANY_REQUESTS, TEXT, why);
+        let fields = answer.headers_mut();
+        fields.insert(header::RETRY_AFTER, seconds(after).into());
+        fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        answer
     }
 
     async fn route(&self, client: &Client, request: Request<Incoming>) -> Answered {
@@ -114,6 +157,7 @@ impl Site {
             Entrance::Closed => return self.forbid(),
         }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        let gets = *request.method() == Method::GET;
         match (request.uri().path(), reads) {
             ("/status", true) => {
                 let page = self.counters.page(self.gate.standing());
@@ -128,12 +172,14 @@ impl Site {
             (web::UP, false) if matches!(*request.method(), Method::POST | Method::PUT) => {
                 self.upload(client, request).await
             }
-            (visit::ECHO, true) => self.echoes(client, &request),
+            (visit::ECHO, true) if gets => self.echoes(client, &request),
             (visit::CHECK, false) if *request.method() == Method::POST => {
                 self.check(client, request).await
             }
-            (ndt7::DOWNLOAD, true) => self.websocket(client, &request, ndt7::Test::Download),
-            (ndt7::UPLOAD, true) => self.websocket(client, &request, ndt7::Test::Upload),
+            (ndt7::DOWNLOAD, true) if gets => {
+                self.websocket(client, &request, ndt7::Test::Download)
+            }
+            (ndt7::UPLOAD, true) if gets => self.websocket(client, &request, ndt7::Test::Upload),
             (path, true) if let Some(file) = page::file(path) => page(StatusCode::OK, file),
             ("/" | "/status" | "/metrics" | nq::PATH | web::DOWN | web::UP | visit::CHECK, _) => {
                 document(
@@ -210,6 +256,7 @@ impl Site {
             );
         };
         let query = request.uri().query().unwrap_or_default();
+        // What HEAD asks for is not sent.
         let is_heavy = bytes > LIGHT_BYTES && request.method() != Method::HEAD;
         let test = is_heavy.then(|| self.loads.join(&self.gate, client.peer));
         match test.transpose() {
@@ -318,99 +365,14 @@ impl Site {
         };
         let mut answer = document(status, TEXT, format!("{why}\n"));
         if let Some(after) = after {
-            let seconds = after.as_secs_f64().ceil().max(1.0) as u64;
-            answer
-                .headers_mut()
-                .insert(header::RETRY_AFTER, seconds.into());
+            let fields = answer.headers_mut();
+            fields.insert(header::RETRY_AFTER, seconds(after).into());
         }
         answer
     }
 }
 
-/// Agrees to a WebSocket (RFC 6455, section 4.2.2), with what `becomes` says; or why it is not agreed to now.
-fn agree(
-    request: &Request<Incoming>,
-    subprotocol: Option<&'static str>,
-    becomes: impl FnOnce() -> Result<Becomes, NotNow>,
-) -> Result<Answered, NotNow> {
-    let field = |name| request.headers().get(name).map(HeaderValue::as_bytes);
-    let names = |name, wanted: &str| {
-        let text = field(name).and_then(|value| std::str::from_utf8(value).ok());
-        let mut words = text.unwrap_or_default().split(',');
-        words.any(|word| word.trim().eq_ignore_ascii_case(wanted))
-    };
-    let key = field(header::SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24);
-    let asks = names(header::UPGRADE, "websocket") && names(header::CONNECTION, "upgrade");
-    let Some(key) = key.filter(|_| asks) else {
-        let why = "this path takes a WebSocket\n";
-        return Ok(document(StatusCode::UPGRADE_REQUIRED, TEXT, why));
-    };
-    if let Some(subprotocol) = subprotocol
-        && !names(header::SEC_WEBSOCKET_PROTOCOL, subprotocol)
-    {
-        let why = format!("the subprotocol must be {subprotocol}\n");
-        return Ok(document(StatusCode::BAD_REQUEST, TEXT, why));
-    }
-    let accepted = tungstenite::handshake::derive_accept_key(key);
-    let Ok(accepted) = HeaderValue::from_str(&accepted) else {
-        return Ok(document(StatusCode::BAD_REQUEST, TEXT, "the key is none\n"));
-    };
-    let becomes = becomes()?;
-    let mut answer = Response::new(Answer::of(""));
-    *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let fields = answer.headers_mut();
-    fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    fields.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    fields.insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
-    if let Some(subprotocol) = subprotocol {
-        let protocol = HeaderValue::from_static(subprotocol);
-        fields.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
-    }
-    answer.extensions_mut().insert(becomes);
-    Ok(answer)
-}
-
-/// A file of the page.
-fn page(status: StatusCode, file: &page::PageFile) -> Answered {
-    let mut answer = document(status, file.kind, file.text);
-    for (name, value) in page::FIELDS {
-        let value = HeaderValue::from_static(value);
-        answer.headers_mut().insert(name, value);
-    }
-    answer
-}
-
-const TEXT: &str = "text/plain; charset=utf-8";
-
-/// networkQuality's document, for the name by which the client has come.
-fn configuration(client: &Client, request: &Request<Incoming>) -> Answered {
-    let host = request.headers().get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let authority = request
-        .uri()
-        .authority()
-        .map(|authority| authority.as_str());
-    let Some(authority) = authority.or(host) else {
-        return document(StatusCode::BAD_REQUEST, TEXT, "the request names no host\n");
-    };
-    let scheme = if client.is_secure { "https" } else { "http" };
-    let json = nq::Configuration::json(scheme, authority);
-    document(StatusCode::OK, "application/json", json)
-}
-
-fn document(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Answered {
-    let mut answer = with_type(Response::new(Answer::of(text)), kind);
-    *answer.status_mut() = status;
-    answer
-}
-
-fn with_type(mut answer: Answered, kind: &'static str) -> Answered {
-    let fields = answer.headers_mut();
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    fields.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    answer
+/// A time for `Retry-After`.
+fn seconds(after: Duration) -> u64 {
+    after.as_secs_f64().ceil().max(1.0) as u64
 }
