@@ -19,5 +19,6 @@ mod stamp;
 mod strangers;
 mod transactions;
 mod transfer;
+mod turns;
 mod udp;
 mod web;

@@ -178,6 +178,16 @@ fn a_visit_is_judged_by_what_was_seen_of_it() {
 #[test]
 fn what_is_no_visit_is_refused() {
     let responder = judging();
+    // Nothing is read of those that carried nothing.
+    let unknown = post("/__check", &" ".repeat(600_000));
+    let unknown = body(say(&responder, [127, 0, 7, 34], &unknown));
+    assert!(unknown.contains("knows nothing"), "{unknown}");
+    let up = format!("/__up?visit={VISIT}&stream=1");
+    let _ = body(say(
+        &responder,
+        [127, 0, 7, 32],
+        &post(&up, &"x".repeat(50_000)),
+    ));
     for (text, expected) in [
         ("", "no visit"),
         ("[1]", "no visit"),

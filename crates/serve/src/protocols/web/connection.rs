@@ -173,7 +173,8 @@ fn serve_http1(
     }
 }
 
-/// Polls until it is over, which gives true, nothing moves or is asked for in [`SILENCE`], or the gate is closed.
+/// Polls until it is over, which gives true; or nothing moves or is asked for in [`SILENCE`], a request takes longer than it
+/// may, whatever the client does meanwhile, or the gate is closed.
 fn watch(
     driver: &Driver,
     site: &Site,
@@ -192,7 +193,11 @@ fn watch(
             return false;
         };
         activity.look(driver.socket());
-        life.carried(info.bytes_acked.wrapping_add(info.bytes_received));
+        let moved = info.bytes_acked.wrapping_add(info.bytes_received);
+        life.carried(moved);
+        if activity.is_overdue(Instant::now(), moved) {
+            return false;
+        }
         let is_over = activity.over_for() >= Some(FAREWELL);
         let is_silent =
             activity.idle() >= SILENCE || life.silent_at(begun, SILENCE) <= Instant::now();

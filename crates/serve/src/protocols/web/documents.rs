@@ -7,7 +7,6 @@ use plumb_wire::web::nq;
 
 use super::body::Answer;
 use super::page;
-use super::routes::Client;
 
 pub(super) type Answered = Response<Answer>;
 
@@ -35,7 +34,7 @@ pub(super) fn page(status: StatusCode, file: &page::PageFile) -> Answered {
 }
 
 /// networkQuality's document, for the name by which the client has come.
-pub(super) fn configuration(client: &Client, request: &Request<Incoming>) -> Answered {
+pub(super) fn configuration(is_secure: bool, request: &Request<Incoming>) -> Answered {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok());
     let authority = request
@@ -45,7 +44,7 @@ pub(super) fn configuration(client: &Client, request: &Request<Incoming>) -> Ans
     let Some(authority) = authority.or(host) else {
         return document(StatusCode::BAD_REQUEST, TEXT, "the request names no host\n");
     };
-    let scheme = if client.is_secure { "https" } else { "http" };
+    let scheme = if is_secure { "https" } else { "http" };
     let json = nq::Configuration::json(scheme, authority);
     document(StatusCode::OK, "application/json", json)
 }

@@ -15,13 +15,13 @@ use plumb_wire::native::key::{Key, Purpose};
 use plumb_wire::web::key::{self, Challenger};
 use plumb_wire::web::{self, ndt7, nq, visit};
 
-use super::activity::Activity;
+use super::activity::{Activity, Answering, SMALL_LONGEST};
 use super::body::{Answer, Large, NotTaken, drain, take_whole};
 use super::documents::{Answered, TEXT, configuration, document, page, with_type, without_body};
 use super::loads::{Load, Loads, NotNow};
 use super::page;
 use super::state::Counters;
-use super::visits::Visits;
+use super::visits::{NotRead, Visits};
 use super::websocket::agree;
 use crate::admission::answers::HEAD_BYTES;
 use crate::gate::{Denied, Entrance, Gate};
@@ -32,9 +32,6 @@ const LIGHT_BYTES: u64 = 1000;
 
 /// Bytes that a body hands over at once: what TLS makes several full records of.
 const PAYLOAD_BYTES: usize = 128 * 1024;
-
-/// The longest body: four times a test of networkQuality, and a slow client does not keep others out for longer.
-const LONGEST: Duration = Duration::from_secs(120);
 
 /// When to come again, where nobody knows.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
@@ -95,11 +92,6 @@ impl Site {
         }))
     }
 
-    /// When a body that begins now ends at the latest.
-    fn until(&self) -> Instant {
-        Instant::now() + self.gate.longest().min(LONGEST)
-    }
-
     /// Answers a request. A WebSocket of NDT7 is for the connection's thread, which finds what is asked for in the extensions.
     ///
     /// Every answer passes here, and draws on what its client may have without a turn: one that would be too much is refused
@@ -119,7 +111,7 @@ impl Site {
         let answering = client.activity.answering();
         let wants_body = *request.method() != Method::HEAD;
         let answer = match self.gate.small_answer(client.peer, HEAD_BYTES) {
-            Ok(()) => self.route(&client, request).await,
+            Ok(()) => self.route(&client, &answering, request).await,
             Err(after) => self.refuse_more(&client, after),
         };
         let answer = match wants_body {
@@ -129,7 +121,7 @@ impl Site {
         let bytes = answer.body().small_bytes();
         let answer = match self.gate.small_answer(client.peer, bytes) {
             Ok(()) => {
-                self.counters.sent(bytes);
+                self.counters.took_no_turn(bytes);
                 answer
             }
             Err(_) if client.activity.is_over() => answer,
@@ -150,7 +142,12 @@ impl Site {
         answer
     }
 
-    async fn route(&self, client: &Client, request: Request<Incoming>) -> Answered {
+    async fn route(
+        &self,
+        client: &Client,
+        answering: &Answering,
+        request: Request<Incoming>,
+    ) -> Answered {
         match self.gate.entrance(client.peer) {
             Entrance::Open => {}
             Entrance::Locked(key) => return self.ask(client, request, &key).await,
@@ -167,10 +164,10 @@ impl Site {
                 let text = self.counters.prometheus(self.gate.standing());
                 document(StatusCode::OK, "text/plain; version=0.0.4", text)
             }
-            (nq::PATH, true) => configuration(client, &request),
-            (web::DOWN, true) => self.download(client, &request),
+            (nq::PATH, true) => configuration(client.is_secure, &request),
+            (web::DOWN, true) => self.download(client, answering, &request),
             (web::UP, false) if matches!(*request.method(), Method::POST | Method::PUT) => {
-                self.upload(client, request).await
+                self.upload(client, answering, request).await
             }
             (visit::ECHO, true) if gets => self.echoes(client, &request),
             (visit::CHECK, false) if *request.method() == Method::POST => {
@@ -207,7 +204,8 @@ impl Site {
                 document(StatusCode::OK, "application/json", json)
             }
             (key::PATH, false) if *request.method() == Method::POST => {
-                let text = take_whole(request.into_body(), self.until(), key::MOST_BYTES).await;
+                let until = Instant::now() + SMALL_LONGEST;
+                let text = take_whole(request.into_body(), until, key::MOST_BYTES).await;
                 let Some(answer) = text.and_then(|text| key::parse(&text)) else {
                     return document(StatusCode::BAD_REQUEST, TEXT, "that is no answer\n");
                 };
@@ -247,7 +245,12 @@ impl Site {
         )
     }
 
-    fn download(&self, client: &Client, request: &Request<Incoming>) -> Answered {
+    fn download(
+        &self,
+        client: &Client,
+        answering: &Answering,
+        request: &Request<Incoming>,
+    ) -> Answered {
         let Some(bytes) = web::bytes_asked(request.uri().query().unwrap_or_default()) else {
             return document(
                 StatusCode::BAD_REQUEST,
@@ -258,13 +261,17 @@ impl Site {
         let query = request.uri().query().unwrap_or_default();
         // What HEAD asks for is not sent.
         let is_heavy = bytes > LIGHT_BYTES && request.method() != Method::HEAD;
-        let test = is_heavy.then(|| self.loads.join(&self.gate, client.peer));
+        let test = is_heavy.then(|| self.join(client, answering));
         match test.transpose() {
             Ok(test) => with_type(
                 Response::new(Answer::large(Large {
                     left: bytes,
                     payload: self.payload.clone(),
-                    until: self.until(),
+                    until: test
+                        .as_ref()
+                        .map_or(Instant::now() + SMALL_LONGEST, |load: &Arc<Load>| {
+                            load.until()
+                        }),
                     _seen: test
                         .as_ref()
                         .and_then(|_| self.body(client, OneDirection::Down, query)),
@@ -278,14 +285,27 @@ impl Site {
         }
     }
 
-    async fn upload(&self, client: &Client, request: Request<Incoming>) -> Answered {
-        let (parts, body) = request.into_parts();
-        let query = parts.uri.query().unwrap_or_default();
+    /// The load of a client, of which the request is a part.
+    fn join(&self, client: &Client, answering: &Answering) -> Result<Arc<Load>, NotNow> {
+        let load = self.loads.join(&self.gate, client.peer)?;
+        answering.carries(&load);
+        Ok(load)
+    }
+
+    async fn upload(
+        &self,
+        client: &Client,
+        answering: &Answering,
+        request: Request<Incoming>,
+    ) -> Answered {
+        // The head is not kept while the body comes.
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let body = request.into_body();
         let join = || {
-            let load = self.loads.join(&self.gate, client.peer)?;
-            Ok((load, self.body(client, OneDirection::Up, query)))
+            let load = self.join(client, answering)?;
+            Ok((load, self.body(client, OneDirection::Up, &query)))
         };
-        match drain(body, self.until(), LIGHT_BYTES, join, &self.counters).await {
+        match drain(body, LIGHT_BYTES, join, &self.counters).await {
             Ok(bytes) => document(StatusCode::OK, TEXT, format!("{bytes} bytes\n")),
             Err(NotTaken::NotNow(why)) => self.refuse(&why),
             Err(why) => document(StatusCode::PAYLOAD_TOO_LARGE, TEXT, format!("{why}\n")),
@@ -308,9 +328,19 @@ impl Site {
         let Some(judge) = &self.judge else {
             return bad("this responder judges no visits".to_owned());
         };
-        let Some(json) = take_whole(request.into_body(), self.until(), visit::MOST_BYTES).await
-        else {
-            return bad("it is too long".to_owned());
+        // Nothing is read of those who took no turn, for nothing would be judged.
+        let unknown = "this responder knows nothing of that visit, or it was too long ago";
+        let _reading = match self.visits.read(client.peer) {
+            Ok(reading) => reading,
+            Err(NotRead::Unknown) => return bad(unknown.to_owned()),
+            Err(NotRead::NotNow) => {
+                let why = "as many visits as may be judged at once are: try again\n";
+                return document(StatusCode::SERVICE_UNAVAILABLE, TEXT, why);
+            }
+        };
+        let until = Instant::now() + SMALL_LONGEST;
+        let Some(json) = take_whole(request.into_body(), until, visit::MOST_BYTES).await else {
+            return bad("it is too long, or took too long".to_owned());
         };
         let found = match visit::parse(&json) {
             Ok(found) => found,
@@ -318,9 +348,7 @@ impl Site {
         };
         // Judging takes a processor some milliseconds, and its answer is long: only those are judged who took a turn.
         let Some(seen) = self.visits.take(client.peer, &found.id) else {
-            return bad(
-                "this responder knows nothing of that visit, or it was too long ago".to_owned(),
-            );
+            return bad(unknown.to_owned());
         };
         document(
             StatusCode::OK,
@@ -334,7 +362,7 @@ impl Site {
         let visited = visit::of_query(query).and_then(|(id, _)| self.visits.of(client.peer, id));
         match visited {
             None => document(StatusCode::BAD_REQUEST, TEXT, "the query names no visit\n"),
-            Some(visited) => agree(request, None, || Ok(Becomes::Echoes(visited)))
+            Some(visited) => agree(request, None, || Ok::<_, NotNow>(Becomes::Echoes(visited)))
                 .unwrap_or_else(|why| self.refuse(&why)),
         }
     }

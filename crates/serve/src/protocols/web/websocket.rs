@@ -6,15 +6,13 @@ use hyper::{Request, Response, StatusCode};
 
 use super::body::Answer;
 use super::documents::{Answered, TEXT, document};
-use super::loads::NotNow;
-use super::routes::Becomes;
 
 /// Agrees to a WebSocket (RFC 6455, section 4.2.2), with what `becomes` says; or why it is not agreed to now.
-pub(super) fn agree(
+pub(super) fn agree<B: Clone + Send + Sync + 'static, E>(
     request: &Request<Incoming>,
     subprotocol: Option<&'static str>,
-    becomes: impl FnOnce() -> Result<Becomes, NotNow>,
-) -> Result<Answered, NotNow> {
+    becomes: impl FnOnce() -> Result<B, E>,
+) -> Result<Answered, E> {
     let field = |name| request.headers().get(name).map(HeaderValue::as_bytes);
     let names = |name, wanted: &str| {
         let text = field(name).and_then(|value| std::str::from_utf8(value).ok());

@@ -13,6 +13,7 @@ use super::{TIMEOUT, connect_from};
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
+pub(crate) const PING: u8 = 6;
 const SETTINGS: u8 = 4;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -134,6 +135,18 @@ impl Http2 {
             stream,
             payload,
         })
+    }
+
+    /// The stream of the next frame of that kind, which comes within that time.
+    pub(crate) fn until(&mut self, kind: u8, within: Duration) -> u32 {
+        let until = Instant::now() + within;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let frame = self.next(left).expect("such a frame");
+            if frame.kind == kind {
+                return frame.stream;
+            }
+        }
     }
 
     /// Bytes of bodies that come within that time.
