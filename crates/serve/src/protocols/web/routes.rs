@@ -347,9 +347,12 @@ impl Site {
             Err(why) => return bad(why.to_string()),
         };
         // Judging takes a processor some milliseconds, and its answer is long: only those are judged who took a turn.
-        let Some(seen) = self.visits.take(client.peer, &found.id) else {
+        let Some((seen, known)) = self.visits.take(client.peer, &found.id) else {
             return bad(unknown.to_owned());
         };
+        if let Err(why) = seen.agrees(&found, known.as_secs_f64()) {
+            return bad(format!("this visit is not judged: {why}"));
+        }
         document(
             StatusCode::OK,
             "application/json",

@@ -122,12 +122,12 @@ impl Visits {
         })
     }
 
-    /// Takes what was seen of a visit that is over and has carried something: once.
-    pub(super) fn take(&self, peer: IpAddr, id: &VisitId) -> Option<Seen> {
+    /// Takes what was seen of a visit that is over and has carried something, and for how long it has been known: once.
+    pub(super) fn take(&self, peer: IpAddr, id: &VisitId) -> Option<(Seen, Duration)> {
         let mut visits = self.lock();
         let visit = visits.get_mut(&(Share::of(peer), id.clone()))?;
         let visited = visit.visited.take_if(|visited| visited.has_load())?;
-        Some(visited.take())
+        Some((visited.take(), visit.since.elapsed()))
     }
 }
 
