@@ -10,7 +10,7 @@ use plumb_wire::native::key::Key;
 use crate::admission::{Queued, Turn};
 use crate::policy::StrangersLimits;
 pub(crate) use crate::registry::Standing;
-use crate::registry::{GreetingPlace, Registry, Reserved, Visitor};
+use crate::registry::{GreetingPlace, Registry, Reserved, Visitor, WebPlace};
 pub(crate) use crate::shared::Entrance;
 use crate::shared::Shared;
 
@@ -61,6 +61,11 @@ impl Gate {
     /// A place for a connection that has not said what it is; another one may have to end for it.
     pub(crate) fn greet(&self, peer: IpAddr, socket: &Arc<TcpStream>) -> GreetingPlace<'_> {
         self.shared.registry.greet(peer, socket)
+    }
+
+    /// A place for a connection of the web that is served; another one may have to end for it.
+    pub(crate) fn web(&self, peer: IpAddr, socket: &Arc<TcpStream>) -> WebPlace {
+        self.shared.registry.web(peer, socket)
     }
 
     /// Whether an address is answered, where no place is needed for that.

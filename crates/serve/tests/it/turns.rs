@@ -107,6 +107,30 @@ fn a_load_ends_in_time_however_many_transfers_it_has() {
 }
 
 #[test]
+fn half_sent_requests_keep_nobody_out() {
+    let _turn = in_turn();
+    let (responder, web, _) = responder(Config::default());
+    let half = b"POST /__up HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\nabc";
+    // Eight addresses with as many as one may have: more than there are places.
+    let half_sent: Vec<_> = (0..8 * 64)
+        .map(|number: u16| {
+            let mut socket = connect_from(web, [127, 0, 14, (number % 8) as u8]);
+            let _ = socket.write_all(half);
+            socket
+        })
+        .collect();
+    for last in 0..20 {
+        let mut socket = get(web, [127, 0, 15, last], "/page.js");
+        let mut status = [0; 12];
+        socket.read_exact(&mut status).unwrap();
+        assert_eq!(&status, b"HTTP/1.1 200");
+    }
+    // Nor out of what others' clients have: a load has its place.
+    assert!(is_served(web, [127, 0, 15, 200]));
+    drop((half_sent, responder));
+}
+
+#[test]
 fn no_body_is_read_that_would_not_be_judged() {
     let mut config = Config::default();
     config.settings.web.judge = Some(plumb_serve::Judge::new(|_, _, _| b"judged".to_vec()));

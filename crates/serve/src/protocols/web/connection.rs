@@ -53,15 +53,14 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
         return;
     };
     // Who has to prove first that he has the key keeps the place of somebody who has not said what he is: others may have it.
-    let (_place, _visit) = match site.gate.entrance(ip) {
+    // Others have one that makes room in the same manner: what carries a load has a client's place beside it, and what asks for
+    // little, or never ends to ask, must keep nobody out.
+    let (_greeting, _place) = match site.gate.entrance(ip) {
         Entrance::Closed => return,
         Entrance::Locked(_) => (Some(place), None),
         Entrance::Open => {
             drop(place);
-            match site.gate.visit(ip) {
-                Ok(visit) => (None, Some(visit)),
-                Err(_) => return,
-            }
+            (None, Some(site.gate.web(ip, &socket)))
         }
     };
     // Small answers are not kept back behind large ones.
