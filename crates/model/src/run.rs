@@ -268,11 +268,8 @@ impl Run {
     fn leave_out_secrets(&mut self) {
         self.command = kept::command(std::mem::take(&mut self.command));
         for measurement in &mut self.measurements {
-            if let Outcome::PageLoad(load) = &mut measurement.outcome {
-                let urls = load.objects.iter_mut().map(|object| &mut object.url);
-                for url in urls.chain([&mut load.url]).chain(&mut load.page_url) {
-                    *url = kept::url(url);
-                }
+            for url in measurement.outcome.urls() {
+                *url = kept::url(url);
             }
         }
     }

@@ -94,6 +94,19 @@ fn a_configuration_is_checked_read_and_read_again() {
         ("[protocols]\nntpp = 1", "ntpp"),
         ("[protocols]\nstamp = \"no\"", "a port, or false"),
         ("[access]\nkey = \"short\"", "8 to 256 bytes"),
+        (
+            "[access]\ndeny = [\"::ffff:10.0.0.0/80\"]",
+            "::ffff:10.0.0.0/80",
+        ),
+        // What the next start would refuse.
+        ("[limits]\nclients = 0", "--max-clients 0"),
+        ("[limits]\nclients = 100000000", "open files"),
+        ("[limits]\nloads = 0", "1 or more"),
+        ("[limits]\nstreams = 0", "--max-streams 0"),
+        ("[limits]\nduration = \"0s\"", "--max-duration 0s"),
+        ("disk = \"/no/such/folder\"", "cannot lend /no/such/folder"),
+        ("[web]\nruns = \"/no/such/folder\"", "/no/such/folder"),
+        ("[access]\nkey = \"@/dev/zero\"", "has to be a file"),
     ] {
         write(text);
         let (status, said) = check();
@@ -101,6 +114,8 @@ fn a_configuration_is_checked_read_and_read_again() {
         assert!(said.contains(named), "{text}: {said}");
     }
     let (status, said) = {
+        let output = refused(&["serve", "--config", "/dev/null", "--check-config"]);
+        assert!(stderr(&output).contains("has to be a file"));
         let output = refused(&["serve", "--config", "/none.toml", "--check-config"]);
         (output.status.code(), stderr(&output))
     };
@@ -116,12 +131,24 @@ fn a_configuration_is_checked_read_and_read_again() {
         let sent = Command::new("kill").args(["-s", "HUP", &id]).status();
         assert!(sent.unwrap().success());
     };
-    // What is wrong changes nothing.
-    write("[access]\ndenny = [\"127.0.0.0/8\"]\n");
+    // What is wrong changes nothing, and neither does what the next start would refuse.
+    for wrong in ["", "[limits]\nclients = 0\n"] {
+        let denny = if wrong.is_empty() { "denny" } else { "deny" };
+        write(&format!("[access]\n{denny} = [\"127.0.0.0/8\"]\n{wrong}"));
+        hangup();
+        std::thread::sleep(Duration::from_millis(200));
+        drop(connect().unwrap());
+    }
+    // A pipe is not waited for.
+    std::fs::remove_file(&file).unwrap();
+    let made = Command::new("mkfifo").arg(&file).status();
+    assert!(made.unwrap().success());
     hangup();
     std::thread::sleep(Duration::from_millis(200));
     drop(connect().unwrap());
-    write("[access]\ndeny = [\"127.0.0.0/8\"]\n");
+    std::fs::remove_file(&file).unwrap();
+    // IPv4 as IPv6 writes it is IPv4.
+    write("[access]\ndeny = [\"::ffff:127.0.0.0/104\"]\n");
     hangup();
     let begun = Instant::now();
     let denied = loop {
@@ -261,7 +288,8 @@ fn no_visitor_learns_how_the_responder_was_started() {
         "--port-of",
         &port,
     ];
-    let _responder = Responder::start_for(Weight::Light, &options);
+    let responder = Responder::start_for(Weight::Light, &options);
+    responder.listens(web);
     post(
         web,
         "/__up?visit=0123456789abcdef&stream=1",

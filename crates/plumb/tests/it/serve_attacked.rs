@@ -63,8 +63,10 @@ impl Attacked {
             "--port-of",
             &port,
         ];
+        let responder = Responder::start_for(Weight::Heavy, &options);
+        responder.listens(web);
         Self {
-            responder: Responder::start_for(Weight::Heavy, &options),
+            responder,
             web,
             identity,
             _folder: folder,

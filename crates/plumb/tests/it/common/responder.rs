@@ -1,6 +1,6 @@
 //! `plumb serve` on the loopback.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -55,6 +55,18 @@ impl Responder {
             child,
             port,
             _slot: slot,
+        }
+    }
+
+    /// Waits until another port of it listens: the first does before the others.
+    pub(crate) fn listens(&self, at: SocketAddr) {
+        let begun = Instant::now();
+        while TcpStream::connect(at).is_err() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "{at} does not listen"
+            );
+            sleep(Duration::from_millis(20));
         }
     }
 
