@@ -10,7 +10,7 @@ pub fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Of this host, of one link, or of a private network: nobody on the Internet can have it (RFC 1122, RFC 3927, RFC 1918, RFC 4291,
+/// Of this host, of one link, or of a private network: no host on the Internet can have it (RFC 1122, RFC 3927, RFC 1918, RFC 4291,
 /// RFC 4193). Blocks for documents, benchmarks and reserved ones are not among them, and neither are prefixes of translators, such
 /// as 64:ff9b::/96 (RFC 6052) and 64:ff9b:1::/48 (RFC 8215), behind which the Internet may stand.
 pub fn is_near(address: IpAddr) -> bool {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_is_what_nobody_on_the_internet_has() {
+    fn near_is_what_no_host_of_the_internet_has() {
         let near = |text: &str| is_near(text.parse().unwrap());
         for text in [
             "127.9.9.9",

@@ -3,7 +3,7 @@
 /// Parts of the names of options whose values are secrets, as in `--key` and `--irtt-key-file`.
 const SECRETS: [&str; 5] = ["key", "passphrase", "password", "secret", "token"];
 
-/// The verb whose options say where things are on a host and whom it serves, while its Runs go to visitors.
+/// The verb whose options say where things are on a host and which clients it serves, while its Runs go to visitors.
 const SERVE: &str = "serve";
 
 /// What a Run keeps of a verb and its arguments: all, but a word in capitals for each secret (`--key KEY`), no user, password

@@ -19,8 +19,8 @@ const BURST: f64 = 4_000_000.0;
 const RATE_OF_ALL: f64 = 4_000_000.0;
 const BURST_OF_ALL: f64 = 16_000_000.0;
 
-/// The last part of what all may have is for addresses that have left this part of their own: whoever draws all the time leaves
-/// room for whoever has just come.
+/// The last part of what all may have is for addresses that have left this part of their own: a client that draws all the
+/// time leaves room for one that has just come.
 const LEFT: f64 = 0.5;
 
 /// Addresses that are remembered at once, some 60 bytes each. One beyond them has what all may have.

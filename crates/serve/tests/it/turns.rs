@@ -107,7 +107,7 @@ fn a_load_ends_in_time_however_many_transfers_it_has() {
 }
 
 #[test]
-fn half_sent_requests_keep_nobody_out() {
+fn half_sent_requests_keep_no_client_out() {
     let _turn = in_turn();
     let (responder, web, _) = responder(Config::default());
     let half = b"POST /__up HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\nabc";

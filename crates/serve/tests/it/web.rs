@@ -190,8 +190,8 @@ fn a_visit_whose_times_do_not_fit_is_not_judged() {
         let client = [127, 0, 7, last];
         let up = format!("/__up?visit={VISIT}&stream=1");
         let _ = body(say(&responder, client, &post(&up, &"x".repeat(50_000))));
-        let told = visit().replace(change[0], change[1]);
-        let answer = body(say(&responder, client, &post("/__check", &told)));
+        let changed = visit().replace(change[0], change[1]);
+        let answer = body(say(&responder, client, &post("/__check", &changed)));
         assert!(answer.contains(expected), "{answer}");
     }
 }

@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_opens_keep_nobody_out() {
+    fn forged_opens_keep_no_client_out() {
         let mut talk = Talk::new(None);
         let (used, _) = talk.open(HERE, &all()).unwrap();
         assert!(talk.echo(HERE, used, 0, 300).is_some());

@@ -144,7 +144,7 @@ pub(super) enum NotTaken {
 
 /// The next frame of a body, which comes by `until`; nothing where it is whole.
 async fn next_frame(from: &mut Incoming, until: Instant) -> Result<Option<Frame<Bytes>>, Cut> {
-    // Whoever has the connection polls it ten times a second, whether or not something came.
+    // The connection's thread polls it ten times a second, whether or not something came.
     let next = std::future::poll_fn(|context| match Instant::now() >= until {
         true => Poll::Ready(Some(Err(Cut::Limit))),
         false => Pin::new(&mut *from)
@@ -155,7 +155,7 @@ async fn next_frame(from: &mut Incoming, until: Instant) -> Result<Option<Frame<
 }
 
 /// Takes all that a client sends; how much that was. What comes beyond `light` bytes belongs to the load that `join` gives, and
-/// shows in what it gives beside: who announces much and sends nothing has nobody's turn. The load says when it ends.
+/// shows in what it gives beside: a client that announces much and sends nothing takes no turn. The load says when it ends.
 pub(super) async fn drain(
     mut from: Incoming,
     light: u64,

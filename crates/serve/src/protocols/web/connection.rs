@@ -54,7 +54,7 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
     };
     // Who has to prove first that he has the key keeps the place of somebody who has not said what he is: others may have it.
     // Others have one that makes room in the same manner: what carries a load has a client's place beside it, and what asks for
-    // little, or never ends to ask, must keep nobody out.
+    // little, or never ends to ask, must keep no other client out.
     let (_greeting, _place) = match site.gate.entrance(ip) {
         Entrance::Closed => return,
         Entrance::Locked(_) => (Some(place), None),

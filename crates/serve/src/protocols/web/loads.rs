@@ -18,8 +18,8 @@ const USUAL: Duration = Duration::from_secs(30);
 /// The longest load: four times a test of networkQuality, and a slow client does not keep others out for longer.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// What a load must move in each such time, in bytes, or it loses its turn: 16 kbit/s, less than the slowest line that
-/// somebody measures (GPRS has 20 kbit/s and more). TCP's own count, in both directions.
+/// What a load must move in each such time, in bytes, or it loses its turn: 16 kbit/s, less than the slowest line in use
+/// (GPRS has 20 kbit/s and more). TCP's own count, in both directions.
 const LEAST_BYTES: u64 = 10_000;
 const LEAST_WITHIN: Duration = Duration::from_secs(5);
 
