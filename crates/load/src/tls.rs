@@ -154,11 +154,19 @@ impl Trust {
 }
 
 impl Trust {
+    /// The same for those who name what they speak, in the order in which it is preferred (RFC 7301).
+    #[must_use]
+    pub fn speaking(&self, protocols: &[&[u8]]) -> Self {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        Self {
+            config: Arc::new(config),
+        }
+    }
+
     /// The same for QUIC.
     pub(crate) fn for_quic(&self) -> ClientConfig {
-        let mut config = ClientConfig::clone(&self.config);
-        config.alpn_protocols = vec![ALPN.to_vec()];
-        config
+        ClientConfig::clone(&self.speaking(&[ALPN]).config)
     }
 }
 

@@ -40,11 +40,7 @@ const UNACKNOWLEDGED_BYTES: u64 = 1 << 20;
 
 /// The Run of a visit from that address, judged. `command` is that of this responder.
 pub fn run(command: Vec<String>, visitor: IpAddr, visit: &Visit, seen: &Seen) -> Run {
-    let parts = [Some(&visit.idle), visit.down.as_ref(), visit.up.as_ref()];
-    let parts = parts.into_iter().flatten();
-    let took_s = parts
-        .map(|part| part.began_s + part.duration_s)
-        .fold(0.0, f64::max);
+    let took_s = visit.took_s();
     let browser = HostFacts {
         kernel: format!("browser at {visitor}: {}", visit.agent),
         ..HostFacts::default()

@@ -19,8 +19,9 @@ pub struct Prefix {
 pub struct NoPrefix;
 
 impl Prefix {
-    /// That of a single address.
+    /// That of a single address; of an IPv4 address written as IPv6 it is that of IPv4.
     pub fn host(address: IpAddr) -> Self {
+        let address = address.to_canonical();
         let length = bits(address);
         Self { address, length }
     }
@@ -61,9 +62,16 @@ impl FromStr for Prefix {
             return text.parse().map(Self::host).map_err(|_| NoPrefix);
         };
         let address: IpAddr = address.parse().map_err(|_| NoPrefix)?;
-        let length = length.parse().map_err(|_| NoPrefix)?;
-        let fits = length <= bits(address);
-        fits.then_some(Self { address, length }).ok_or(NoPrefix)
+        let length: u8 = length.parse().map_err(|_| NoPrefix)?;
+        if length > bits(address) {
+            return Err(NoPrefix);
+        }
+        // What is written as IPv6 and means IPv4 (::ffff:192.0.2.0/120) is the prefix of IPv4, for no address of a client would
+        // ever be in the other.
+        let mapped = bits(address) - bits(address.to_canonical());
+        let length = length.checked_sub(mapped).ok_or(NoPrefix)?;
+        let address = address.to_canonical();
+        Ok(Self { address, length })
     }
 }
 
@@ -88,7 +96,12 @@ mod tests {
         assert!(contains("2001:db8::/32", "2001:db8:ffff::1"));
         assert!(contains("192.0.2.1", "192.0.2.1"));
         assert!(!contains("192.0.2.1", "192.0.2.2"));
+        assert!(contains("::ffff:192.0.2.0/120", "192.0.2.9"));
+        assert!(!contains("::ffff:192.0.2.0/120", "192.0.3.9"));
+        assert!(contains("::ffff:192.0.2.9", "192.0.2.9"));
+        assert!(contains("::ffff:0:0/96", "::ffff:9.9.9.9"));
         for bad in [
+            "::ffff:192.0.2.0/80",
             "",
             "192.0.2.0/33",
             "192.0.2.0/",

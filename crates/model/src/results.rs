@@ -256,6 +256,20 @@ impl Outcome {
         }
     }
 
+    /// URLs that it holds.
+    pub(crate) fn urls(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::PageLoad(load) => {
+                let objects = load.objects.iter_mut().map(|object| &mut object.url);
+                objects
+                    .chain([&mut load.url])
+                    .chain(&mut load.page_url)
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// What loading a web page took, if this is that.
     pub fn page_load(&self) -> Option<&PageLoadResult> {
         match self {

@@ -18,6 +18,7 @@ use crate::vocabulary;
 pub const SCHEMA: &str = "plumb.run/2";
 
 pub mod in_page;
+pub mod kept;
 mod v1;
 
 /// One use of plumb: what was asked, what was measured, what it means.
@@ -31,7 +32,8 @@ pub struct Run {
     pub started: String,
     /// Version of plumb that wrote it.
     pub plumb: String,
-    /// The verb and its arguments.
+    /// The verb and its arguments. A word in capitals stands for each secret, URLs have no user, password or query, and of
+    /// `serve` there is the verb alone.
     pub command: Vec<String>,
     /// The host that measured, and the laboratory that it may be in.
     pub local: Local,
@@ -265,7 +267,8 @@ pub enum ReadRunError {
 }
 
 impl Run {
-    /// Reads a Run from its JSON, or from a page that holds it.
+    /// Reads a Run from its JSON, or from a page that holds it. What older versions kept of a command line and no Run keeps any
+    /// more is left out.
     ///
     /// # Errors
     /// When the text is no JSON, of another version, or not of the shape of a Run.
@@ -279,14 +282,26 @@ impl Run {
                 true => ReadRunError::Truncated(error),
                 false => ReadRunError::NotJson(error),
             })?;
-        match value.get("schema").and_then(|s| s.as_str()) {
-            Some(SCHEMA) => json::from_value(&value).map_err(ReadRunError::Shape),
-            Some(v1::SCHEMA) => {
-                json::from_value(&v1::upgrade(value, SCHEMA)).map_err(ReadRunError::Shape)
+        let value = match value.get("schema").and_then(|s| s.as_str()) {
+            Some(SCHEMA) => value,
+            Some(v1::SCHEMA) => v1::upgrade(value, SCHEMA),
+            found => {
+                return Err(ReadRunError::Schema {
+                    found: found.unwrap_or("nothing").chars().take(80).collect(),
+                });
             }
-            found => Err(ReadRunError::Schema {
-                found: found.unwrap_or("nothing").chars().take(80).collect(),
-            }),
+        };
+        let mut run: Self = json::from_value(&value).map_err(ReadRunError::Shape)?;
+        run.leave_out_secrets();
+        Ok(run)
+    }
+
+    fn leave_out_secrets(&mut self) {
+        self.command = kept::command(std::mem::take(&mut self.command));
+        for measurement in &mut self.measurements {
+            for url in measurement.outcome.urls() {
+                *url = kept::url(url);
+            }
         }
     }
 
@@ -342,6 +357,21 @@ mod tests {
             let probed = |m: &Measurement| !m.context.probes.is_empty();
             assert!(run.measurements.iter().filter(idle).any(probed));
         }
+    }
+
+    #[test]
+    fn a_run_that_holds_secrets_is_read_without_them() {
+        let text = include_str!("../fixtures/run-2.json");
+        let mut older: serde_json::Value = serde_json::from_str(text).unwrap();
+        older["command"] = serde_json::json!(["rate", "box", "--key", "correct-horse"]);
+        let page = in_page::element(&older).unwrap();
+        for text in [older.to_string(), format!("<!doctype html>{page}")] {
+            let run = Run::from_json(&text).unwrap();
+            assert_eq!(run.command, ["rate", "box", "--key", "KEY"]);
+        }
+        older["command"] = serde_json::json!(["serve", "--key", "s3cret", "--runs", "/srv"]);
+        let run = Run::from_json(&older.to_string()).unwrap();
+        assert_eq!(run.command, ["serve"]);
     }
 
     proptest! {

@@ -10,6 +10,7 @@ use plumb_load::{Caller, Client, ClientError, Waiting};
 use plumb_measure::conductor::Conductor;
 use plumb_measure::record::Judgement;
 use plumb_measure::step::Step;
+use plumb_model::run::kept;
 use plumb_net::egress::Outlet;
 use plumb_probe::path::Target as PathTarget;
 use plumb_wire::native::spec::{PATIENCE, PORT};
@@ -378,12 +379,10 @@ fn host_of_url(text: &str) -> Option<(&str, Option<&str>)> {
     (!host.is_empty()).then_some((host, port))
 }
 
-/// The command as it was typed, for the Run.
+/// What the Run keeps of the command that was typed.
 pub(crate) fn command_line() -> Vec<String> {
-    std::env::args_os()
-        .skip(1)
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect()
+    let typed = std::env::args_os().skip(1);
+    kept::command(typed.map(|argument| argument.to_string_lossy().into_owned()))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use plumb_net::file;
 use plumb_wire::native::spec::{MAX_GREETING, MAX_SILENT_IN_ALL, MAX_WAITING};
 
 use crate::admission::loads::{FEW_STREAMS, MAX_FEW_STREAMS_IN_ALL, MAX_STREAMS_IN_ALL};
-use crate::admission::visits::MAX_VISITS;
+use crate::admission::visits::{MAX_VISITS, MAX_WEB};
 use crate::error::ServeError;
 use crate::registry::MAX_ANSWERED_IN_ALL;
 
@@ -41,7 +41,8 @@ fn needed(max_clients: usize, max_loads: u32, lends_disk: bool) -> u64 {
         .min(MAX_FEW_STREAMS_IN_ALL);
     let streams = u64::from(MAX_STREAMS_IN_ALL + of_few);
     let files = if lends_disk { streams } else { 0 };
-    let connections = max_clients + MAX_WAITING + MAX_GREETING + MAX_ANSWERED_IN_ALL + MAX_VISITS;
+    let of_others = MAX_VISITS + MAX_WEB;
+    let connections = max_clients + MAX_WAITING + MAX_GREETING + MAX_ANSWERED_IN_ALL + of_others;
     connections as u64 + streams + files + BESIDE
 }
 

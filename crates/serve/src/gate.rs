@@ -10,7 +10,7 @@ use plumb_wire::native::key::Key;
 use crate::admission::{Queued, Turn};
 use crate::policy::StrangersLimits;
 pub(crate) use crate::registry::Standing;
-use crate::registry::{GreetingPlace, Registry, Reserved, Visitor};
+use crate::registry::{GreetingPlace, Registry, Reserved, Visitor, WebPlace};
 pub(crate) use crate::shared::Entrance;
 use crate::shared::Shared;
 
@@ -63,6 +63,11 @@ impl Gate {
         self.shared.registry.greet(peer, socket)
     }
 
+    /// A place for a connection of the web that is served; another one may have to end for it.
+    pub(crate) fn web(&self, peer: IpAddr, socket: &Arc<TcpStream>) -> WebPlace {
+        self.shared.registry.web(peer, socket)
+    }
+
     /// Whether an address is answered, where no place is needed for that.
     pub(crate) fn answers(&self, peer: IpAddr) -> bool {
         self.shared.answers(peer)
@@ -89,6 +94,16 @@ impl Gate {
             }
             proves
         })
+    }
+
+    /// Draws an answer that waits for no turn, of so many bytes.
+    ///
+    /// # Errors
+    /// Where it is too much now: in how much time it is not.
+    pub(crate) fn small_answer(&self, peer: IpAddr, bytes: u64) -> Result<(), Duration> {
+        let is_stranger = self.shared.policy.get().limits(peer).is_some();
+        let registry = &self.shared.registry;
+        registry.small_answer(peer, is_stranger, bytes)
     }
 
     /// Who is here, and what runs.

@@ -95,6 +95,17 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Checks all but the addresses, as the start does.
+    ///
+    /// # Errors
+    /// Where a limit is one with which nothing could be served, or more than this process may have open, or files cannot
+    /// be lent.
+    pub fn check(&self) -> Result<(), ServeError> {
+        check(self).map(drop)
+    }
+}
+
 /// A responder that listens.
 #[derive(Debug)]
 pub struct Server {
@@ -123,16 +134,8 @@ impl Server {
     /// # Errors
     /// Like [`Self::bind`].
     pub fn inherit(config: Config, listeners: Vec<TcpListener>) -> Result<Self, ServeError> {
-        check(&config)?;
+        let silent = check(&config)?;
         let inherited = Inherited::of(listeners);
-        let silent =
-            descriptors::allow(config.max_clients, config.max_loads, config.disk.is_some())?;
-        if let Some(disk) = &config.disk {
-            tempfile::tempfile_in(disk).map_err(|source| ServeError::Disk {
-                disk: disk.clone(),
-                source,
-            })?;
-        }
         let ports = config
             .listen
             .iter()
@@ -274,7 +277,8 @@ impl Server {
 }
 
 /// Whether the limits let anything be served, and what they let can be carried.
-fn check(config: &Config) -> Result<(), ServeError> {
+/// How many silent connections there may be with that configuration.
+fn check(config: &Config) -> Result<usize, ServeError> {
     let limit = |option, value: String, wanted: String| {
         Err(ServeError::Limit {
             option,
@@ -290,11 +294,21 @@ fn check(config: &Config) -> Result<(), ServeError> {
     if config.max_clients == 0 {
         return limit("--max-clients", "0".to_owned(), "1 or more".to_owned());
     }
+    if config.max_loads == 0 {
+        return limit("loads", "0".to_owned(), "1 or more".to_owned());
+    }
     if config.max_duration.is_zero() {
         let wanted = "a time above 0, like 120s".to_owned();
         return limit("--max-duration", "0s".to_owned(), wanted);
     }
-    Ok(())
+    let silent = descriptors::allow(config.max_clients, config.max_loads, config.disk.is_some())?;
+    if let Some(disk) = &config.disk {
+        tempfile::tempfile_in(disk).map_err(|source| ServeError::Disk {
+            disk: disk.clone(),
+            source,
+        })?;
+    }
+    Ok(silent)
 }
 
 #[cfg(test)]
@@ -316,6 +330,7 @@ mod tests {
         };
         assert_eq!(refused(|_| ()), None);
         assert_eq!(refused(|c| c.max_streams = spec::MOST_STREAMS), None);
+        assert!(refused(|c| c.max_loads = 0).is_some());
         assert_eq!(
             refused(|c| c.max_streams = spec::MOST_STREAMS + 1).as_deref(),
             Some("cannot serve with --max-streams 192: write 1 to 191")

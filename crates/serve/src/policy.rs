@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use plumb_model::addresses::{is_public, is_shared};
+use plumb_model::addresses::is_near;
 use plumb_model::prefix::Prefix;
 use plumb_wire::native::key::Key;
 
@@ -20,7 +20,7 @@ pub(crate) const LOADS: u32 = 4;
 /// Whom a responder serves.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// Whether strangers are served without a key: clients on the Internet, and those that share a provider's network.
+    /// Whether strangers are served without a key: all whose addresses are not of this host, of a link or of a private network.
     pub is_public: bool,
     /// Served without a key, whatever their addresses are.
     pub allow: Vec<Prefix>,
@@ -84,7 +84,7 @@ impl Policy {
         if is_in(&self.deny) {
             return Access::Denied;
         }
-        if is_in(&self.allow) || !is_stranger(peer) || self.is_public {
+        if is_in(&self.allow) || is_near(peer) || self.is_public {
             return Access::Free;
         }
         match self.key {
@@ -95,15 +95,9 @@ impl Policy {
 
     /// What a client of that address may carry; `None` where nothing limits it.
     pub(crate) fn limits(&self, peer: IpAddr) -> Option<StrangersLimits> {
-        let is_limited = is_stranger(peer) && !self.allow.iter().any(|p| p.contains(peer));
+        let is_limited = !is_near(peer) && !self.allow.iter().any(|p| p.contains(peer));
         is_limited.then_some(self.limits)
     }
-}
-
-/// Whether an address is of the Internet, or of all customers of a provider: anybody may have it.
-fn is_stranger(peer: IpAddr) -> bool {
-    let peer = peer.to_canonical();
-    is_public(peer) || is_shared(peer)
 }
 
 #[cfg(test)]
@@ -133,7 +127,17 @@ mod tests {
         ] {
             assert_eq!(access(&policy, near), Access::Free, "{near}");
         }
-        for far in ["9.9.9.9", "100.64.0.1", "2606:4700::1", "::ffff:9.9.9.9"] {
+        for far in [
+            "9.9.9.9",
+            "100.64.0.1",
+            "203.0.113.5",
+            "240.0.0.5",
+            "2606:4700::1",
+            "2001:db8::5",
+            // How a client of the Internet looks behind a translator of addresses.
+            "64:ff9b::909:909",
+            "::ffff:9.9.9.9",
+        ] {
             assert_eq!(access(&policy, far), Access::WithKey, "{far}");
             assert_eq!(access(&Policy::default(), far), Access::Denied, "{far}");
             let public = Policy {
@@ -152,7 +156,9 @@ mod tests {
     fn lists_come_before_all_else() {
         let policy = Policy {
             allow: vec!["9.9.9.0/24".parse().unwrap()],
-            deny: vec!["10.0.0.0/8".parse().unwrap(), "9.9.9.9".parse().unwrap()],
+            deny: ["10.0.0.0/8", "9.9.9.9", "::ffff:192.168.7.0/120"]
+                .map(|text| text.parse().unwrap())
+                .to_vec(),
             is_public: true,
             ..Policy::default()
         };
@@ -161,5 +167,6 @@ mod tests {
         assert_eq!(access(&policy, "9.9.9.9"), Access::Denied);
         assert_eq!(access(&policy, "10.0.0.1"), Access::Denied);
         assert_eq!(access(&policy, "192.168.0.1"), Access::Free);
+        assert_eq!(access(&policy, "192.168.7.3"), Access::Denied);
     }
 }

@@ -19,12 +19,13 @@ use plumb_wire::native::spec::MAX_GREETING_PER_ADDRESS;
 use plumb_wire::share::Share;
 
 use crate::admission::Turn;
+use crate::admission::answers::Answers;
 use crate::admission::day::Day;
 use crate::admission::greetings::Greetings;
 use crate::admission::loads::{Loads, Wanted};
 use crate::admission::sessions::Sessions;
 use crate::admission::traces::Traces;
-use crate::admission::visits::Visits;
+use crate::admission::visits::{MAX_WEB, MAX_WEB_PER_ADDRESS, Visits};
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
 use crate::policy::StrangersLimits;
@@ -79,8 +80,10 @@ struct Inner {
     declared: HashMap<Share, u32>,
     traces: Traces,
     visits: Visits,
+    web: Greetings<Arc<TcpStream>>,
     next_visitor: u64,
     day: Day,
+    answers: Answers,
 }
 
 #[derive(Debug)]
@@ -121,8 +124,10 @@ impl Registry {
                 declared: HashMap::new(),
                 traces: Traces::default(),
                 visits: Visits::default(),
+                web: Greetings::new(MAX_WEB, MAX_WEB_PER_ADDRESS),
                 next_visitor: FIRST_VISITOR,
                 day: Day::default(),
+                answers: Answers::default(),
             }),
         }
     }
@@ -143,6 +148,20 @@ impl Registry {
             registry: self,
             number,
             share,
+        }
+    }
+
+    /// A place for a connection of the web; another one may have to end for it.
+    pub(crate) fn web(self: &Arc<Self>, peer: IpAddr, socket: &Arc<TcpStream>) -> WebPlace {
+        let share = Share::of(peer);
+        let (number, ended) = self.lock().web.come(share, Arc::clone(socket));
+        if let Some(ended) = ended {
+            // Its thread sees that, and ends.
+            let _ = ended.shutdown(Shutdown::Both);
+        }
+        WebPlace {
+            registry: Arc::clone(self),
+            number,
         }
     }
 
@@ -206,7 +225,7 @@ impl Registry {
         let inner = self.lock();
         Standing {
             sessions: inner.here.len() as u64,
-            visits: inner.visits.count() as u64,
+            visits: (inner.visits.count() + inner.web.count()) as u64,
             loads: inner.loads.count() as u64,
         }
     }
@@ -261,6 +280,20 @@ impl Registry {
             bytes,
             carried: 0,
         })
+    }
+
+    /// Draws a small answer of so many bytes.
+    ///
+    /// # Errors
+    /// Where it is too much now: in how much time it is not.
+    pub(crate) fn small_answer(
+        &self,
+        peer: IpAddr,
+        is_stranger: bool,
+        bytes: u64,
+    ) -> Result<(), Duration> {
+        let (now, share) = (self.now(), Share::of(peer));
+        self.lock().answers.draw(now, share, is_stranger, bytes)
     }
 
     /// Tells a session that a UDP stream is asked for.
@@ -374,6 +407,19 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         let rest = self.bytes.saturating_sub(self.carried);
         self.registry.lock().day.give_back(rest);
+    }
+}
+
+/// The place of a connection of the web.
+#[derive(Debug)]
+pub(crate) struct WebPlace {
+    registry: Arc<Registry>,
+    number: u64,
+}
+
+impl Drop for WebPlace {
+    fn drop(&mut self) {
+        self.registry.lock().web.leave(self.number);
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_model::addresses::{is_public, is_shared};
+use plumb_model::addresses::is_near;
 use plumb_model::units::parse_duration;
 use serde::Deserialize;
 use toml::Spanned;
@@ -309,7 +309,7 @@ fn target(entry: &Spanned<Entries>) -> Result<(Target, Common), Wrong> {
     let every = every.unwrap_or_else(|| kind.usual_every());
     kind.check(every)
         .map_err(|why| settings.wrong("every", why))?;
-    let is_strangers = kind.is_remote() && !kind.is_load() && !agreed && !is_near(&host);
+    let is_strangers = kind.is_remote() && !kind.is_load() && !agreed && !is_near_host(&host);
     if every < EVERY && is_strangers {
         let why = "others' hosts are probed once in 10s at most; where yours it is, or they agreed, add \
                    more_often_than_10s = true";
@@ -372,9 +372,8 @@ fn check_behind(name: &str, behind: &str, targets: &[Target]) -> Result<(), Stri
 }
 
 /// Whether it is an address that is no stranger's.
-fn is_near(host: &str) -> bool {
-    host.parse()
-        .is_ok_and(|address| !is_public(address) && !is_shared(address))
+fn is_near_host(host: &str) -> bool {
+    host.parse().is_ok_and(is_near)
 }
 
 /// The number of the line at which that byte stands.

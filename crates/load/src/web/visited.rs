@@ -9,6 +9,7 @@ use plumb_model::direction::OneDirection;
 use plumb_net::tcp::{self, TcpInfo};
 use plumb_wire::native::control::report::{Count, ReceiverLog, ReceiverTail, SenderLog};
 use plumb_wire::native::spec::SAMPLE_INTERVAL;
+use plumb_wire::web::visit::Visit;
 
 use crate::tcp::sampler::tcp_sample;
 use crate::tcp::tail;
@@ -18,6 +19,33 @@ const MOST_RECORDS: usize = 200;
 
 /// Connections of one direction: what browsers open to one server (six), and some that broke.
 const MOST_CONNECTIONS: usize = 8;
+
+/// How much longer than this host knows of it a test may have taken, in seconds: its first connection may have been slow.
+const EARLIER_S: f64 = 10.0;
+
+/// How much longer than the round trips of this host's TCP those of the page may be at least, in seconds: what a geostationary
+/// satellite adds, whose modem answers TCP in place of the browser (RFC 3135), and half of that for the browser.
+const LONGER_S: f64 = 1.0;
+
+/// What a browser counted of a download is this part of what its TCP acknowledged at least, where that is more than a
+/// browser keeps unread.
+const COUNTED_PART: u64 = 8;
+const UNREAD_BYTES: u64 = 1 << 20;
+
+/// How a page contradicts what this host saw of the test. It is not judged then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    #[error("the test is said to have lasted longer than this responder has known of it")]
+    Lasted,
+    #[error(
+        "the round trips are said to be longer by a second than those that this responder's TCP measured"
+    )]
+    RoundTrips,
+    #[error(
+        "less is said to have come of the download than an eighth of what was acknowledged in its time"
+    )]
+    Download,
+}
 
 /// A visit while it lasts.
 #[derive(Debug, Default)]
@@ -157,11 +185,56 @@ impl Loaded {
 }
 
 impl Seen {
+    /// Whether what a page says may be, where this host has known of the visit for so long.
+    ///
+    /// # Errors
+    /// How it contradicts what was seen here.
+    pub fn agrees(&self, visit: &Visit, known_s: f64) -> Result<(), Contradiction> {
+        if visit.took_s() > known_s + EARLIER_S {
+            return Err(Contradiction::Lasted);
+        }
+        let connections = || {
+            self.down
+                .connections
+                .values()
+                .chain(self.up.connections.values())
+        };
+        let samples = connections().flat_map(|connection| &connection.sender.samples);
+        let tcp_s = samples.filter_map(|sample| sample.min_rtt_us).min();
+        let tcp_s = tcp_s.map(|us| us as f64 / 1e6);
+        let page_s = visit.idle.rtt_s.iter().copied().min_by(f64::total_cmp);
+        if let (Some(page_s), Some(tcp_s)) = (page_s, tcp_s)
+            && page_s > tcp_s + LONGER_S
+        {
+            return Err(Contradiction::RoundTrips);
+        }
+        let Some(down) = &visit.down else {
+            return Ok(());
+        };
+        let counted = down.streams.iter().filter_map(|stream| stream.last());
+        let counted = counted.fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+        let acknowledged: u64 = self.down.connections.values().map(acknowledged).sum();
+        let unread = acknowledged.saturating_sub(counted);
+        match unread > UNREAD_BYTES && counted < acknowledged / COUNTED_PART {
+            true => Err(Contradiction::Download),
+            false => Ok(()),
+        }
+    }
+
     fn of(&mut self, direction: OneDirection) -> &mut Loaded {
         match direction {
             OneDirection::Down => &mut self.down,
             OneDirection::Up => &mut self.up,
         }
+    }
+}
+
+/// Payload that a connection's TCP had acknowledged while it was looked at.
+fn acknowledged(connection: &Connection) -> u64 {
+    let samples = &connection.sender.samples;
+    match (samples.first(), samples.last()) {
+        (Some(first), Some(last)) => last.bytes_acked.saturating_sub(first.bytes_acked),
+        _ => 0,
     }
 }
 
@@ -229,6 +302,35 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
     use std::thread::sleep;
+
+    fn visit(idle_rtt_s: f64, down_bytes: u64) -> Visit {
+        let json = format!(
+            r#"{{"id":"0123456789abcdef","server":"s","agent":"B","resolution_s":1e-4,
+                "idle":{{"began_s":0,"duration_s":5,"sent_s":[0.1],"rtt_s":[{idle_rtt_s}]}},
+                "down":{{"began_s":5,"duration_s":15,"sent_s":[],"rtt_s":[],"counted_s":[14],"streams":[[{down_bytes}]]}},
+                "up":null}}"#
+        );
+        plumb_wire::web::visit::parse(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_page_that_contradicts_what_was_seen_is_found_out() {
+        let mut seen = Seen::default();
+        let connection = seen.down.connections.entry(7).or_default();
+        for bytes_acked in [1000, 3_001_000] {
+            let mut sample = tcp_sample(0.0, &TcpInfo::default(), None);
+            sample.bytes_acked = bytes_acked;
+            sample.min_rtt_us = Some(20_000);
+            connection.sender.samples.push(sample);
+        }
+        let agrees = |rtt_s, bytes, known_s| seen.agrees(&visit(rtt_s, bytes), known_s);
+        assert_eq!(agrees(0.03, 3_000_000, 21.0), Ok(()));
+        // By satellite, with a modem that answers for the browser; and a browser that had not read it all.
+        assert_eq!(agrees(0.7, 2_000_000, 21.0), Ok(()));
+        assert_eq!(agrees(0.03, 3_000_000, 5.0), Err(Contradiction::Lasted));
+        assert_eq!(agrees(4.9, 3_000_000, 21.0), Err(Contradiction::RoundTrips));
+        assert_eq!(agrees(0.03, 0, 21.0), Err(Contradiction::Download));
+    }
 
     #[test]
     fn what_comes_on_each_connection_is_counted_to_the_last_byte() {

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
+use plumb_model::run::kept;
 use plumb_model::units::BitRate;
 
 use super::*;
@@ -77,6 +78,29 @@ fn all(long: bool) -> Vec<(String, Command)> {
     into(&mut commands, "plumb", &top);
     assert!(commands.len() > 40, "{}", commands.len());
     commands
+}
+
+#[test]
+fn what_is_a_secret_by_its_option_is_in_no_run() {
+    let mut secrets = 0;
+    for (name, command) in all(true) {
+        for arg in command.get_opts() {
+            let values: Vec<_> = arg.get_value_names().unwrap_or_default().to_vec();
+            let is_secret = |value: &str| ["KEY", "PASSWORD", "SECRET", "TOKEN"].contains(&value);
+            let names = arg.get_long_and_visible_aliases().unwrap_or_default();
+            for long in names {
+                let is_left_out = kept::is_secret(&format!("--{long}"));
+                let takes_value = arg.get_action().takes_values();
+                let wanted = values.iter().any(|value| is_secret(value));
+                assert!(is_left_out || !wanted, "{name} --{long} is in Runs");
+                // What stands behind an option without a value is left out as little as a letter that has one.
+                assert!(takes_value || !is_left_out, "{name} --{long}");
+                assert!(!wanted || arg.get_short().is_none(), "{name} --{long}");
+                secrets += usize::from(wanted);
+            }
+        }
+    }
+    assert!(secrets > 3, "{secrets}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use plumb_serve::{Entry, protocols};
 
 use crate::quantity::time;
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct Arguments {
     /// Address to listen on, may be repeated [default: all]
     #[arg(long, value_name = "ADDRESS")]
@@ -88,7 +88,7 @@ pub(super) struct Access {
     pub(super) deny: Vec<Prefix>,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "irtt")]
 pub(super) struct Irtt {
     /// Answer only clients that have the key in this file (irtt client --hmac=KEY)
@@ -96,7 +96,7 @@ pub(super) struct Irtt {
     pub(super) irtt_key_file: Option<PathBuf>,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Web")]
 pub(super) struct Web {
     /// Certificate to show, and its chain, in PEM [default: one that signs itself]
@@ -110,7 +110,7 @@ pub(super) struct Web {
     pub(super) runs: Option<PathBuf>,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "STAMP reflector (RFC 8762; also for TWAMP Light senders)")]
 pub(super) struct Stamp {
     /// Answer only senders that have the key in this file and are authenticated by it (HMAC)

@@ -89,6 +89,7 @@ impl File {
     /// # Errors
     /// Where it cannot be read or has what no such file has, with the line.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        refuse_special(path)?;
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
@@ -109,6 +110,21 @@ impl File {
         };
         rest(self) != rest(before)
     }
+}
+
+/// Refuses what is no file: a pipe or a device could keep who reads it waiting for ever, and a signal has it read again.
+///
+/// # Errors
+/// Where it is none, or cannot be looked at.
+pub(super) fn refuse_special(path: &Path) -> anyhow::Result<()> {
+    let data = std::fs::metadata(path);
+    let data = data.with_context(|| format!("cannot read {}", path.display()))?;
+    anyhow::ensure!(
+        data.is_file(),
+        "cannot read {}: it is a pipe, a device or a directory, and has to be a file",
+        path.display()
+    );
+    Ok(())
 }
 
 /// Text that another reader understands.

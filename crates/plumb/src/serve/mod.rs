@@ -20,7 +20,6 @@ use plumb_wire::native::spec::PORT;
 
 use crate::exit::{Ends, stop_flag};
 use crate::output::say;
-use arguments::Access;
 pub(crate) use arguments::Arguments;
 use file::File;
 use settings::AccessKey;
@@ -47,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let key = arguments.access.key(&file)?;
     let config = settings::config(arguments, &file, &key)?;
     if arguments.check_config {
+        config.check()?;
         say("the configuration is in order");
         return Ok(ExitCode::SUCCESS);
     }
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let reload = Reload {
             path,
             at_start: file,
-            access: arguments.access.clone(),
+            arguments: arguments.clone(),
             key: key.clone(),
             policy: Arc::clone(&config.policy),
         };
@@ -139,7 +139,7 @@ struct Reload {
     path: PathBuf,
     /// The file as it was when the responder started.
     at_start: File,
-    access: Access,
+    arguments: Arguments,
     key: AccessKey,
     policy: Arc<PolicyCell>,
 }
@@ -149,7 +149,8 @@ impl Reload {
     fn run(&self) {
         let path = self.path.display();
         let policy = File::read(&self.path).and_then(|file| {
-            let policy = self.access.policy(&file, &self.key)?;
+            let policy = self.arguments.access.policy(&file, &self.key)?;
+            self.would_start(&file)?;
             Ok((file, policy))
         });
         match policy {
@@ -167,6 +168,27 @@ impl Reload {
             )),
         }
     }
+}
+
+impl Reload {
+    /// Checks whether the next start would take the file.
+    fn would_start(&self, file: &File) -> anyhow::Result<()> {
+        let config = settings::config(&self.arguments, file, &self.key);
+        match config.and_then(|config| Ok(config.check()?)) {
+            // The next start reads keys before it becomes another user, and this process is that user already.
+            Err(error) if self.arguments.user.is_some() && is_denied(&error) => Ok(()),
+            checked => checked,
+        }
+    }
+}
+
+/// Whether the system does not let this user do something.
+fn is_denied(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    causes.any(|cause| {
+        let system = cause.downcast_ref::<std::io::Error>();
+        system.is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+    })
 }
 
 /// Longest from the request to stop to the end of the program. What runs ends within a second; this is

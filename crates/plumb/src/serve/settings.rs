@@ -1,7 +1,7 @@
 //! What a responder is started with: options, and what the file has where no option says otherwise.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -15,7 +15,7 @@ use plumb_wire::native::spec::PORT;
 use plumb_wire::stamp::Counting;
 
 use super::arguments::{Access, Arguments};
-use super::file::{File, PortOrNot};
+use super::file::{File, PortOrNot, refuse_special};
 use super::visits;
 use crate::usage::wrong;
 
@@ -35,6 +35,9 @@ impl Access {
             return Ok(AccessKey::Public);
         }
         if let Some(text) = self.key.as_deref().or(file.access.key.as_deref()) {
+            if let Some(file) = text.strip_prefix('@') {
+                refuse_special(Path::new(file))?;
+            }
             return Ok(AccessKey::Given(crate::key::of_responder(text)?));
         }
         let mut bytes = [0; 16];
@@ -81,6 +84,7 @@ impl Arguments {
             .stamp_key_file
             .as_ref()
             .or(file.stamp.key_file.as_ref());
+        key_file.map_or(Ok(()), |file| refuse_special(file))?;
         let key = key_file.map(|file| crate::key::read(file)).transpose()?;
         let rate = self.stamp.stamp_rate.or(file.stamp.rate);
         let stateless = self.stamp.stamp_stateless || file.stamp.stateless;
@@ -97,6 +101,7 @@ impl Arguments {
     fn irtt_key(&self, file: &File) -> anyhow::Result<Option<plumb_wire::irtt::Key>> {
         let key_file = self.irtt.irtt_key_file.as_ref();
         let key_file = key_file.or(file.irtt.key_file.as_ref());
+        key_file.map_or(Ok(()), |file| refuse_special(file))?;
         key_file.map(|file| crate::key::of_irtt(file)).transpose()
     }
 
@@ -111,6 +116,7 @@ impl Arguments {
             (None, None) => None,
             (Some(certificate), Some(key)) => {
                 let read = |file: &PathBuf| {
+                    refuse_special(file)?;
                     std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
                 };
                 let identity = Identity::given(&read(certificate)?, &read(key)?);

@@ -66,6 +66,7 @@ mod saved;
 mod scenarios;
 mod segments;
 mod serve;
+mod serve_attacked;
 mod servers;
 mod sharing;
 mod slow;

@@ -67,7 +67,7 @@ fn site() -> tempfile::TempDir {
     folder
 }
 
-fn pem(label: &str, der: &[u8]) -> String {
+pub(crate) fn pem(label: &str, der: &[u8]) -> String {
     format!(
         "-----BEGIN {label}-----\n{}-----END {label}-----\n",
         base64(der)

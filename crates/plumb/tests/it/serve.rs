@@ -1,7 +1,7 @@
 //! `plumb serve`: its configuration, SIGHUP, and SIGTERM whatever runs.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -13,6 +13,10 @@ use plumb_load::{Client, PhasePlan};
 use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
+
+/// What a browser says of a visit in which 50 kB went up, and nothing down.
+const VISIT: &str = r#"{"id":"0123456789abcdef","server":"s","agent":"B","resolution_s":1e-4,"idle":{"began_s":0,
+    "duration_s":3,"sent_s":[0.1],"rtt_s":[0.02]},"down":null,"up":null}"#;
 
 /// From the signal to the end.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
@@ -90,6 +94,19 @@ fn a_configuration_is_checked_read_and_read_again() {
         ("[protocols]\nntpp = 1", "ntpp"),
         ("[protocols]\nstamp = \"no\"", "a port, or false"),
         ("[access]\nkey = \"short\"", "8 to 256 bytes"),
+        (
+            "[access]\ndeny = [\"::ffff:10.0.0.0/80\"]",
+            "::ffff:10.0.0.0/80",
+        ),
+        // What the next start would refuse.
+        ("[limits]\nclients = 0", "--max-clients 0"),
+        ("[limits]\nclients = 100000000", "open files"),
+        ("[limits]\nloads = 0", "1 or more"),
+        ("[limits]\nstreams = 0", "--max-streams 0"),
+        ("[limits]\nduration = \"0s\"", "--max-duration 0s"),
+        ("disk = \"/no/such/folder\"", "cannot lend /no/such/folder"),
+        ("[web]\nruns = \"/no/such/folder\"", "/no/such/folder"),
+        ("[access]\nkey = \"@/dev/zero\"", "has to be a file"),
     ] {
         write(text);
         let (status, said) = check();
@@ -97,6 +114,8 @@ fn a_configuration_is_checked_read_and_read_again() {
         assert!(said.contains(named), "{text}: {said}");
     }
     let (status, said) = {
+        let output = refused(&["serve", "--config", "/dev/null", "--check-config"]);
+        assert!(stderr(&output).contains("has to be a file"));
         let output = refused(&["serve", "--config", "/none.toml", "--check-config"]);
         (output.status.code(), stderr(&output))
     };
@@ -112,12 +131,24 @@ fn a_configuration_is_checked_read_and_read_again() {
         let sent = Command::new("kill").args(["-s", "HUP", &id]).status();
         assert!(sent.unwrap().success());
     };
-    // What is wrong changes nothing.
-    write("[access]\ndenny = [\"127.0.0.0/8\"]\n");
+    // What is wrong changes nothing, and neither does what the next start would refuse.
+    for wrong in ["", "[limits]\nclients = 0\n"] {
+        let denny = if wrong.is_empty() { "denny" } else { "deny" };
+        write(&format!("[access]\n{denny} = [\"127.0.0.0/8\"]\n{wrong}"));
+        hangup();
+        std::thread::sleep(Duration::from_millis(200));
+        drop(connect().unwrap());
+    }
+    // A pipe is not waited for.
+    std::fs::remove_file(&file).unwrap();
+    let made = Command::new("mkfifo").arg(&file).status();
+    assert!(made.unwrap().success());
     hangup();
     std::thread::sleep(Duration::from_millis(200));
     drop(connect().unwrap());
-    write("[access]\ndeny = [\"127.0.0.0/8\"]\n");
+    std::fs::remove_file(&file).unwrap();
+    // IPv4 as IPv6 writes it is IPv4.
+    write("[access]\ndeny = [\"::ffff:127.0.0.0/104\"]\n");
     hangup();
     let begun = Instant::now();
     let denied = loop {
@@ -229,4 +260,50 @@ fn a_socket_that_the_service_manager_opened_is_served() {
     client.unwrap_or_else(|error| panic!("{error}: {said}"));
     let unused = format!("the service manager listens on 127.0.0.1:{}", ports[1]);
     assert!(said.contains(&unused), "{said}");
+}
+
+/// The answer to a POST, and all of its body.
+fn post(address: SocketAddr, path: &str, body: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(socket, "POST {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    std::io::read_to_string(socket).unwrap()
+}
+
+#[test]
+fn no_visitor_learns_how_the_responder_was_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().to_str().unwrap();
+    let web = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let web = web.unwrap();
+    let port = format!("web={}", web.port());
+    let secrets = ["s3cret-key-abc", runs, "198.51.100.0"];
+    let options = [
+        "--key",
+        secrets[0],
+        "--runs",
+        runs,
+        "--deny",
+        "198.51.100.0/24",
+        "--port-of",
+        &port,
+    ];
+    let responder = Responder::start_for(Weight::Light, &options);
+    responder.listens(web);
+    post(
+        web,
+        "/__up?visit=0123456789abcdef&stream=1",
+        &"x".repeat(50_000),
+    );
+    let shown = post(web, "/__check", VISIT);
+    assert!(shown.contains(r#""command":["serve"]"#), "{shown}");
+    let files: Vec<_> = std::fs::read_dir(runs).unwrap().collect();
+    assert_eq!(files.len(), 1);
+    let kept = std::fs::read_to_string(files[0].as_ref().unwrap().path()).unwrap();
+    for secret in secrets {
+        assert!(
+            !shown.contains(secret) && !kept.contains(secret),
+            "{secret}"
+        );
+    }
 }

@@ -4,6 +4,8 @@ use plumb_model::distribution::Distribution;
 use plumb_model::results::page_load::{
     CriticalStep, ObjectSource, PageLoadResult, PageObject, PageOrigin, RoundTrips,
 };
+use plumb_model::run::kept;
+use plumb_wire::url::Url;
 
 use super::loader::{Left, Loader};
 use super::object::Object;
@@ -47,11 +49,11 @@ impl Loader {
             url: self
                 .objects
                 .first()
-                .map(|first| first.url.to_string())
+                .map(|first| recorded(&first.url))
                 .unwrap_or_default(),
             page_url: page
                 .filter(|page| page.status.is_some())
-                .map(|page| page.url.to_string()),
+                .map(|page| recorded(&page.url)),
             redirects: page.map_or(0, |page| page.redirects.into()),
             status: page.and_then(|page| page.status),
             protocol: page
@@ -128,7 +130,7 @@ impl Loader {
         let named = first_of_server.is_some_and(|first| std::ptr::eq(first, object));
         let server = self.servers.get(object.server);
         Some(PageObject {
-            url: object.url.to_string(),
+            url: recorded(&object.url),
             kind: object.kind,
             found_in: object.found_in.map(|found_in| found_in as u64),
             origin: object.server as u64,
@@ -305,6 +307,11 @@ impl Loader {
 }
 
 /// As the kernel timed it, or else by the clock.
+/// What a Run keeps of a URL.
+fn recorded(url: &Url) -> String {
+    kept::url(&url.to_string())
+}
+
 fn connect_s(established: &Established) -> f64 {
     established
         .rtt_s

@@ -1,5 +1,5 @@
-//! Connections that have not yet said what they are. There is always room for one more: the oldest of
-//! the share that has most of them goes.
+//! Connections that have not yet said what they are, and those of the web, of which many carry nothing. There is always room for
+//! one more: the oldest of the share that has most of them goes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,6 +10,8 @@ use plumb_wire::share::Share;
 /// it can be ended.
 #[derive(Debug)]
 pub(crate) struct Greetings<H> {
+    most: usize,
+    most_of_one: usize,
     open: BTreeMap<u64, (Share, H)>,
     of: HashMap<Share, usize>,
     next: u64,
@@ -17,21 +19,33 @@ pub(crate) struct Greetings<H> {
 
 impl<H> Default for Greetings<H> {
     fn default() -> Self {
+        Self::new(MAX_GREETING, MAX_GREETING_PER_ADDRESS)
+    }
+}
+
+impl<H> Greetings<H> {
+    /// For so many at once, and of one share.
+    pub(crate) fn new(most: usize, most_of_one: usize) -> Self {
         Self {
+            most,
+            most_of_one,
             open: BTreeMap::new(),
             of: HashMap::new(),
             next: 0,
         }
     }
-}
 
-impl<H> Greetings<H> {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.open.len()
+    }
+
     /// A connection came: its number, and the one that has to end for it.
     pub(crate) fn come(&mut self, share: Share, handle: H) -> (u64, Option<H>) {
         let its = self.of.get(&share).copied().unwrap_or(0);
-        let crowded = if its >= MAX_GREETING_PER_ADDRESS {
+        let crowded = if its >= self.most_of_one {
             Some(share)
-        } else if self.open.len() >= MAX_GREETING {
+        } else if self.open.len() >= self.most {
             self.most()
         } else {
             None

@@ -4,6 +4,7 @@
 //! keeps the others out: connections that say nothing make room for those that come, idle sessions for
 //! those of others, and loads take turns.
 
+pub(crate) mod answers;
 pub(crate) mod day;
 pub(crate) mod greetings;
 pub(crate) mod loads;

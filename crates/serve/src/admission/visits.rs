@@ -1,14 +1,21 @@
-//! Clients of protocols that have no sessions: so many at once, and so many of one address.
+//! Clients of protocols that have no sessions: so many at once, and so many of one address. Of the web it is those that carry a
+//! load; its other connections are [`Greetings`](super::greetings::Greetings).
 
 use std::collections::HashMap;
 
 use plumb_wire::share::Share;
 
-/// Clients at once of all addresses: as many as there are sessions by default, a thread or task each.
-pub(crate) const MAX_VISITS: usize = 256;
+/// Clients at once of all addresses, a thread or task each: sixteen times the loads that may run.
+pub(crate) const MAX_VISITS: usize = 64;
+
+/// The same of one address: clients of several hosts behind it that wait for their turn.
+const MAX_VISITS_PER_ADDRESS: usize = 32;
+
+/// Connections of the web at once of all addresses, a thread each.
+pub(crate) const MAX_WEB: usize = 192;
 
 /// The same of one address: two tests by networkQuality have 16 connections each way and probe beside them.
-const MAX_VISITS_PER_ADDRESS: usize = 64;
+pub(crate) const MAX_WEB_PER_ADDRESS: usize = 64;
 
 /// How many clients of each address are here.
 #[derive(Debug, Default)]

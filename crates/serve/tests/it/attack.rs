@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
+use plumb_load::tls::Identity;
 use plumb_load::{Caller, Client, ClientError};
 use plumb_net::egress::Outlet;
-use plumb_serve::{Config, Transport, Wanted, protocols};
+use plumb_serve::{Config, Judge, Transport, Wanted, protocols};
 use plumb_wire::native::spec::PATIENCE;
 
+use crate::common::http2::{Http2, PING};
 use crate::common::{Responder, TIMEOUT, alone, connect_from, paced_plan};
 
 /// How long the good client measures.
@@ -94,6 +96,35 @@ fn rage(responder: &Responder, over: &AtomicBool, said: &AtomicU64) {
     });
 }
 
+/// Over HTTP/2, without keeping to the rules: it asks and takes nothing, begins bodies and sends none, and asks for the head of
+/// what is endless.
+fn rage_over_http2(web: SocketAddr, identity: &Identity, over: &AtomicBool) {
+    let mut open = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        let mut client = Http2::connect(web, [127, 0, 9, 9], identity, Some(0));
+        for _ in 0..8 {
+            client.ask("HEAD", "/__down?bytes=1000000000000", false);
+            client.ask("GET", "/page.js", false);
+            client.ask("POST", "/__check", true);
+            client.ask("POST", "/__up", true);
+        }
+        client.frame(PING, 0, 0, &[0; 8]);
+        open.push(client);
+        if open.len() > 8 {
+            drop(open.remove(0));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let bodies: u64 = open
+        .iter_mut()
+        .map(|client| client.body_bytes(Duration::from_millis(20)))
+        .sum();
+    assert_eq!(
+        bodies, 0,
+        "nothing comes that no window lets through, and no body of HEAD"
+    );
+}
+
 #[test]
 fn a_good_client_measures_the_same_beside_it() {
     let _alone = alone();
@@ -102,10 +133,15 @@ fn a_good_client_measures_the_same_beside_it() {
         port: 0,
         is_required: true,
     });
-    let responder = Responder::with(Config {
+    let identity = Identity::generate().unwrap();
+    let mut config = Config {
         protocols: all.collect(),
         ..Config::default()
-    });
+    };
+    config.settings.web.identity = Some(identity.clone());
+    config.settings.web.judge = Some(Judge::new(|_, _, _| b"judged".to_vec()));
+    let responder = Responder::with(config);
+    let web = SocketAddr::from(([127, 0, 0, 1], responder.port_of("web").unwrap()));
     let rates = || {
         // Loads that strangers begin and do not carry go before it, as long as they have their turn.
         let caller = Caller {
@@ -124,6 +160,7 @@ fn a_good_client_measures_the_same_beside_it() {
     let (over, said) = (AtomicBool::new(false), AtomicU64::new(0));
     let beside = scope(|scope| {
         scope.spawn(|| rage(&responder, &over, &said));
+        scope.spawn(|| rage_over_http2(web, &identity, &over));
         std::thread::sleep(Duration::from_millis(300));
         let beside = rates();
         over.store(true, Ordering::Relaxed);
@@ -138,8 +175,7 @@ fn a_good_client_measures_the_same_beside_it() {
     }
     // Nothing is wedged: the web answers, and a new client of plumb's is served at once.
     let begun = Instant::now();
-    let web = responder.port_of("web").unwrap();
-    let mut stream = TcpStream::connect(("127.0.0.1", web)).unwrap();
+    let mut stream = TcpStream::connect(web).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(5)))
         .unwrap();

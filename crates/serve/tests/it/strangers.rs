@@ -157,7 +157,7 @@ fn one_address_does_not_hold_all_sessions() {
 #[test]
 fn the_addresses_of_one_64_do_not_hold_all_sessions() {
     // Half of the places each two.
-    let from = |n: usize| IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, n as u16));
+    let from = |n: usize| IpAddr::from(Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, 0, n as u16));
     let sources: Vec<_> = (1..=spec::MAX_CLIENTS / 2).map(from).collect();
     let network = Namespaces::create("one-64", || Ok::<_, io::Error>(())).unwrap();
     let beside_another = network.in_network(|| {

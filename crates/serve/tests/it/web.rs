@@ -176,8 +176,39 @@ fn a_visit_is_judged_by_what_was_seen_of_it() {
 }
 
 #[test]
+fn a_visit_whose_times_do_not_fit_is_not_judged() {
+    let responder = judging();
+    for (last, change, expected) in [
+        (40, ["0.02", "600"], "after the part of the test was over"),
+        (41, ["0.02", "2.5"], "round trips are said to be longer"),
+        (
+            42,
+            [r#""duration_s":3"#, r#""duration_s":300"#],
+            "lasted longer",
+        ),
+    ] {
+        let client = [127, 0, 7, last];
+        let up = format!("/__up?visit={VISIT}&stream=1");
+        let _ = body(say(&responder, client, &post(&up, &"x".repeat(50_000))));
+        let changed = visit().replace(change[0], change[1]);
+        let answer = body(say(&responder, client, &post("/__check", &changed)));
+        assert!(answer.contains(expected), "{answer}");
+    }
+}
+
+#[test]
 fn what_is_no_visit_is_refused() {
     let responder = judging();
+    // Nothing is read of those that carried nothing.
+    let unknown = post("/__check", &" ".repeat(600_000));
+    let unknown = body(say(&responder, [127, 0, 7, 34], &unknown));
+    assert!(unknown.contains("knows nothing"), "{unknown}");
+    let up = format!("/__up?visit={VISIT}&stream=1");
+    let _ = body(say(
+        &responder,
+        [127, 0, 7, 32],
+        &post(&up, &"x".repeat(50_000)),
+    ));
     for (text, expected) in [
         ("", "no visit"),
         ("[1]", "no visit"),

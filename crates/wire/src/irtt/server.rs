@@ -1,8 +1,9 @@
 //! The server: sessions that are opened, echoed and closed. Pure.
 //!
 //! A session belongs to the address and port that opened it: its token is random, and only whoever gets the answer knows it. No
-//! echo is longer than its request. The answer to an open is 8 bytes longer, as the protocol has it; how many of them a network
-//! is sent is bounded.
+//! echo is longer than its request. The answer to an open is 8 bytes longer, as the protocol has it, or 2 more where the interval
+//! asked for is too short; how many of them a network is sent is bounded. Opens may be forged, so that a session in which nothing
+//! was ever sent makes room for the next.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -24,6 +25,9 @@ const EXPIRES: Duration = Duration::from_secs(60);
 /// bytes each.
 const OPENS_PER_S: f64 = 10.0;
 const OPENS_AT_ONCE: f64 = 32.0;
+
+/// Bytes by which the answer to an open may be longer: its token, and an interval that takes two bytes more.
+const LONGER_BYTES: usize = 10;
 
 /// Networks of which the opens are remembered; what is forgotten is the oldest.
 const MOST_NETWORKS: usize = 4096;
@@ -137,6 +141,7 @@ impl Server {
         token: impl FnOnce() -> Option<u64>,
     ) -> Option<Reply> {
         let mut parameters = Parameters::read(request.rest)?;
+        let is_asked_only = request.flags.has(Flags::CLOSE);
         if parameters.version != VERSION || !self.may_open(now, arrived.from.ip()) {
             return None;
         }
@@ -145,7 +150,10 @@ impl Server {
         parameters.length = parameters.length.min(self.limits.length);
         // Replies are filled with zeros.
         parameters.fill.clear();
-        let is_asked_only = request.flags.has(Flags::CLOSE);
+        let answer_bytes = arrived.bytes.len() - request.rest.len() + 8 + parameters.write().len();
+        if answer_bytes > arrived.bytes.len() + LONGER_BYTES {
+            return None;
+        }
         let mut flags = Flags::OPEN | Flags::REPLY;
         let token = match is_asked_only {
             true => {
@@ -259,7 +267,8 @@ impl Server {
         bucket.draw(now, 1.0, OPENS_PER_S, OPENS_AT_ONCE)
     }
 
-    /// Room for one more session of that address: where it has all that it may, its oldest is over.
+    /// Room for one more session of that address: where it has all that it may, its oldest is over; where all have, the oldest in
+    /// which nothing was ever sent.
     fn make_room(&mut self, now: Duration, from: IpAddr) -> Option<()> {
         self.sessions
             .retain(|_, session| now.saturating_sub(session.last) < EXPIRES);
@@ -281,7 +290,13 @@ impl Server {
         {
             self.sessions.remove(&oldest);
         }
-        (self.sessions.len() < MOST_SESSIONS).then_some(())
+        if self.sessions.len() >= MOST_SESSIONS {
+            let unused = self.sessions.iter().filter(|(_, s)| s.first.is_none());
+            let oldest = unused.min_by_key(|(_, session)| session.last);
+            let oldest = oldest.map(|(token, _)| *token)?;
+            self.sessions.remove(&oldest);
+        }
+        Some(())
     }
 }
 
@@ -457,6 +472,41 @@ mod tests {
             assert_eq!(talk.say(HERE, &close), None);
             assert_eq!(talk.echo(HERE, token, 5, 300), None);
         }
+    }
+
+    #[test]
+    fn forged_opens_keep_no_client_out() {
+        let mut talk = Talk::new(None);
+        let (used, _) = talk.open(HERE, &all()).unwrap();
+        assert!(talk.echo(HERE, used, 0, 300).is_some());
+        for number in 0..2000 {
+            let from = format!("10.{}.{}.1:7", number / 250, number % 250);
+            talk.open(&from, &all());
+        }
+        assert_eq!(talk.server.sessions.len(), MOST_SESSIONS);
+        let (token, _) = talk.open("192.0.2.2:5000", &all()).unwrap();
+        assert!(talk.echo("192.0.2.2:5000", token, 0, 300).is_some());
+        assert!(
+            talk.echo(HERE, used, 1, 300).is_some(),
+            "what is used stays"
+        );
+    }
+
+    #[test]
+    fn no_answer_to_an_open_is_much_longer() {
+        let mut talk = Talk::new(None);
+        assert_eq!(talk.say(HERE, &[0x14, 0xa7, 0x5b, 1, 1, 2]), None);
+        let plain = Parameters {
+            fill: Vec::new(),
+            ..all()
+        };
+        let open = talk.packet(Flags::OPEN, &plain.write(), 0);
+        let answer = talk.say(HERE, &open).unwrap();
+        assert!(
+            answer.len() <= open.len() + LONGER_BYTES,
+            "{}",
+            answer.len()
+        );
     }
 
     const TAG: usize = 16;

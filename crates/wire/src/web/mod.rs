@@ -1,5 +1,6 @@
 //! What is measured over HTTP and WebSocket: the paths, and the documents.
 
+pub mod frames;
 pub mod key;
 pub mod locate;
 pub mod ndt7;

@@ -22,6 +22,8 @@ pub const MOST_BYTES: usize = 512 * 1024;
 /// Values of each kind that are taken, and the largest of a time, in seconds.
 const MOST_VALUES: usize = 4096;
 const LONGEST_S: f64 = 600.0;
+/// How far beyond the end of a part its times may lie, in seconds: a browser that is busy hears of the end late.
+const LATE_S: f64 = 2.0;
 /// The most characters of the names of a browser and of a server.
 const MOST_NAME: usize = 300;
 
@@ -111,6 +113,16 @@ pub enum ParseError {
 }
 
 impl Visit {
+    /// How long the test is said to have taken.
+    pub fn took_s(&self) -> f64 {
+        let parts = [Some(&self.idle), self.down.as_ref(), self.up.as_ref()];
+        let ends = parts
+            .into_iter()
+            .flatten()
+            .map(|part| part.began_s + part.duration_s);
+        ends.fold(0.0, f64::max)
+    }
+
     fn check(&self) -> Result<(), Wrong> {
         let Self { idle, down, up, .. } = self;
         if [&self.agent, &self.server]
@@ -140,6 +152,15 @@ impl Part {
             .all(|s| is_time(*s))
         {
             return Err(Wrong("a time is none"));
+        }
+        let came = self.sent_s.iter().zip(&self.rtt_s);
+        let mut ends = came
+            .map(|(sent, rtt)| sent + rtt)
+            .chain(self.counted_s.iter().copied());
+        if ends.any(|end| end > self.duration_s + LATE_S) {
+            return Err(Wrong(
+                "something is said to have come after the part of the test was over",
+            ));
         }
         let is_many = |count: usize| count > MOST_VALUES;
         if is_many(self.sent_s.len()) || is_many(self.counted_s.len()) || self.streams.len() > 64 {

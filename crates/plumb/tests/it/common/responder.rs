@@ -1,8 +1,10 @@
 //! `plumb serve` on the loopback.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::slots::{self, Slot, Weight};
 use super::{PLUMB, words};
@@ -28,6 +30,18 @@ impl Responder {
             child,
             port,
             _slot: slot,
+        }
+    }
+
+    /// Waits until another port of it listens: the first does before the others.
+    pub(crate) fn listens(&self, at: SocketAddr) {
+        let begun = Instant::now();
+        while TcpStream::connect(at).is_err() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "{at} does not listen"
+            );
+            sleep(Duration::from_millis(20));
         }
     }
 

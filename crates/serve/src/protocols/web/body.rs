@@ -8,7 +8,7 @@ use std::time::Instant;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use plumb_load::web::visited;
 
-use super::activity::{Activity, Answering};
+use super::activity::{Activity, Answering, SMALL_LONGEST};
 use super::loads::{Load, NotNow};
 use super::state::Counters;
 
@@ -67,6 +67,14 @@ impl Answer {
 
     pub(super) fn large(large: Large) -> Self {
         Self::new(Payload::Large(large))
+    }
+
+    /// Bytes of the body that wait for no turn, and that no load counts.
+    pub(super) fn small_bytes(&self) -> u64 {
+        match &self.payload {
+            Payload::Large(Large { test: Some(_), .. }) => 0,
+            _ => self.size_hint().exact().unwrap_or_default(),
+        }
     }
 
     /// The same, for the request that is being answered by it.
@@ -134,23 +142,35 @@ pub(super) enum NotTaken {
     NotNow(#[from] NotNow),
 }
 
-/// Takes all that a client sends, until `until`; how much that was. What comes beyond `light` bytes belongs to the load that
-/// `join` gives, and shows in what it gives beside: who announces much and sends nothing has nobody's turn.
+/// The next frame of a body, which comes by `until`; nothing where it is whole.
+async fn next_frame(from: &mut Incoming, until: Instant) -> Result<Option<Frame<Bytes>>, Cut> {
+    // The connection's thread polls it ten times a second, whether or not something came.
+    let next = std::future::poll_fn(|context| match Instant::now() >= until {
+        true => Poll::Ready(Some(Err(Cut::Limit))),
+        false => Pin::new(&mut *from)
+            .poll_frame(context)
+            .map_err(|_| Cut::Client),
+    });
+    next.await.transpose()
+}
+
+/// Takes all that a client sends; how much that was. What comes beyond `light` bytes belongs to the load that `join` gives, and
+/// shows in what it gives beside: a client that announces much and sends nothing takes no turn. The load says when it ends.
 pub(super) async fn drain(
     mut from: Incoming,
-    until: Instant,
     light: u64,
     mut join: impl FnMut() -> Result<(Arc<Load>, Option<Arc<visited::Body>>), NotNow>,
     counters: &Counters,
 ) -> Result<u64, NotTaken> {
     let (mut taken, mut load, mut seen) = (0, None, None);
-    while let Some(frame) = std::future::poll_fn(|c| Pin::new(&mut from).poll_frame(c)).await {
-        let frame = frame.map_err(|_| Cut::Client)?;
+    let mut until = Instant::now() + SMALL_LONGEST;
+    while let Some(frame) = next_frame(&mut from, until).await? {
         let count = frame.data_ref().map_or(0, |data| data.len() as u64);
         taken += count;
         counters.received(count);
         if taken > light && load.is_none() {
             let (joined, body) = join()?;
+            until = joined.until();
             (load, seen) = (Some(joined), body);
         }
         if let Some(seen) = &seen {
@@ -159,7 +179,7 @@ pub(super) async fn drain(
         let may_go_on = load
             .as_ref()
             .is_none_or(|load: &Arc<Load>| load.carried(count));
-        if !may_go_on || Instant::now() >= until {
+        if !may_go_on {
             return Err(Cut::Limit.into());
         }
     }
@@ -169,9 +189,9 @@ pub(super) async fn drain(
 /// Takes a body of at most so many bytes; nothing where it is longer, late or cut short.
 pub(super) async fn take_whole(mut from: Incoming, until: Instant, most: usize) -> Option<Vec<u8>> {
     let mut taken = Vec::new();
-    while let Some(frame) = std::future::poll_fn(|c| Pin::new(&mut from).poll_frame(c)).await {
-        let bytes = frame.ok()?.into_data().unwrap_or_default();
-        if taken.len() + bytes.len() > most || Instant::now() >= until {
+    while let Some(frame) = next_frame(&mut from, until).await.ok()? {
+        let bytes = frame.into_data().unwrap_or_default();
+        if taken.len() + bytes.len() > most {
             return None;
         }
         taken.extend_from_slice(&bytes);

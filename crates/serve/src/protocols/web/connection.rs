@@ -29,6 +29,9 @@ use crate::shared::STOP_INTERVAL;
 /// requests connects again, as with the usual servers (Apache's `KeepAliveTimeout`).
 const SILENCE: Duration = Duration::from_secs(5);
 
+/// How long the last answer of a connection has to leave.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// The most of a request's head, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
 
@@ -50,15 +53,14 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
         return;
     };
     // Who has to prove first that he has the key keeps the place of somebody who has not said what he is: others may have it.
-    let (_place, _visit) = match site.gate.entrance(ip) {
+    // Others have one that makes room in the same manner: what carries a load has a client's place beside it, and what asks for
+    // little, or never ends to ask, must keep no other client out.
+    let (_greeting, _place) = match site.gate.entrance(ip) {
         Entrance::Closed => return,
         Entrance::Locked(_) => (Some(place), None),
         Entrance::Open => {
             drop(place);
-            match site.gate.visit(ip) {
-                Ok(visit) => (None, Some(visit)),
-                Err(_) => return,
-            }
+            (None, Some(site.gate.web(ip, &socket)))
         }
     };
     // Small answers are not kept back behind large ones.
@@ -111,6 +113,9 @@ fn serve_http2(wire: Wire, driver: &Driver, client: &Client, site: &Arc<Site>) {
         if let Ok(bytes) = unsent.follow(driver.socket()) {
             driver.limit_unsent(bytes);
             client.activity.set_piece(bytes);
+        }
+        if client.activity.is_over() {
+            connection.as_mut().graceful_shutdown();
         }
         let polled = connection.as_mut().poll(context);
         tasks.poll(context);
@@ -167,7 +172,8 @@ fn serve_http1(
     }
 }
 
-/// Polls until it is over, which gives true, nothing moves or is asked for in [`SILENCE`], or the gate is closed.
+/// Polls until it is over, which gives true; or nothing moves or is asked for in [`SILENCE`], a request takes longer than it
+/// may, whatever the client does meanwhile, or the gate is closed.
 fn watch(
     driver: &Driver,
     site: &Site,
@@ -186,10 +192,15 @@ fn watch(
             return false;
         };
         activity.look(driver.socket());
-        life.carried(info.bytes_acked.wrapping_add(info.bytes_received));
+        let moved = info.bytes_acked.wrapping_add(info.bytes_received);
+        life.carried(moved);
+        if activity.is_overdue(Instant::now(), moved) {
+            return false;
+        }
+        let is_over = activity.over_for() >= Some(FAREWELL);
         let is_silent =
             activity.idle() >= SILENCE || life.silent_at(begun, SILENCE) <= Instant::now();
-        if site.gate.is_closed() || is_silent {
+        if site.gate.is_closed() || is_silent || is_over {
             return false;
         }
     }

@@ -18,12 +18,16 @@ const LONGEST: Duration = Duration::from_secs(90);
 /// A client that says nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(5);
 
+/// Bytes that are read at once: more echoes than there may be in a second.
+const READ_BYTES: usize = 4 * 1024;
+
 /// Echoes a second at most: twice what the page sends.
 const MOST_PER_S: f64 = 40.0;
 
 /// Answers until the client ends it or is gone, its time is over, or the gate is closed.
 pub(super) fn run(channel: Channel, read: &[u8], visited: &Visited, site: &Site) {
     let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BYTES)
         .max_message_size(Some(ECHO_BYTES))
         .max_frame_size(Some(ECHO_BYTES));
     let mut socket =

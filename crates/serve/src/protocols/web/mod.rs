@@ -6,6 +6,7 @@
 mod activity;
 mod body;
 mod connection;
+mod documents;
 mod echo;
 mod loads;
 mod ndt7;
@@ -13,6 +14,7 @@ mod page;
 mod routes;
 mod state;
 mod visits;
+mod websocket;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -1,22 +1,30 @@
 //! A test by NDT7: messages as fast as TCP takes them, or the taking of those of the client, and reports meanwhile.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::time::{Duration, Instant};
 
 use plumb_load::web::Channel;
 use plumb_net::tcp;
+use plumb_wire::web::frames::Frames;
 use plumb_wire::web::ndt7::{
     AppInfo, ConnectionInfo, FIRST_BYTES, LARGEST_BYTES, LASTS, LONGEST, Measurement, TcpInfo,
     Test, next_bytes, until_next_report,
 };
 use tungstenite::protocol::{Role, WebSocketConfig};
-use tungstenite::{Bytes, Error, Message, WebSocket};
+use tungstenite::{Error, Message, WebSocket};
 
 use super::loads::Load;
 use super::routes::{Client, Site};
 
 /// How long the client has to answer the end.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The most of what a client says during a download: reports, of a kilobyte at most.
+const REPORT_BYTES: usize = 64 * 1024;
+
+/// Bytes that are read at once: what the upload is taken in, and what the library reads reports in.
+const READ_BYTES: usize = 64 * 1024;
+const READ_REPORT_BYTES: usize = 4 * 1024;
 
 /// Runs a test until its time is over, the client ends it or is gone, or the gate is closed.
 pub(super) fn run(
@@ -28,10 +36,18 @@ pub(super) fn run(
     client: &Client,
 ) {
     let _ = tcp::set_congestion_control(channel.socket(), "bbr");
+    // A message is written when it is made: no second one is kept.
     let config = WebSocketConfig::default()
-        .max_message_size(Some(LARGEST_BYTES))
-        .max_frame_size(Some(LARGEST_BYTES));
-    let socket = WebSocket::from_partially_read(channel, read.to_vec(), Role::Server, Some(config));
+        .read_buffer_size(READ_REPORT_BYTES)
+        .write_buffer_size(0)
+        .max_message_size(Some(REPORT_BYTES))
+        .max_frame_size(Some(REPORT_BYTES));
+    let first = match asked {
+        Test::Download => read.to_vec(),
+        // Its messages are as long as the client likes, and are taken as they come.
+        Test::Upload => Vec::new(),
+    };
+    let socket = WebSocket::from_partially_read(channel, first, Role::Server, Some(config));
     let now = Instant::now();
     let mut running = Running {
         socket,
@@ -42,12 +58,13 @@ pub(super) fn run(
         began: now,
         moved: now,
         carried: 0,
+        tcp_moved: 0,
         report_at: now,
     };
     // A client that goes is a client that has ended its test.
     let _ = match asked {
         Test::Download => running.download(),
-        Test::Upload => running.upload(),
+        Test::Upload => running.upload(read),
     };
 }
 
@@ -61,24 +78,26 @@ struct Running<'a> {
     /// When the connection last took or brought something.
     moved: Instant,
     carried: u64,
+    /// What TCP had moved when it was last looked at, in both directions.
+    tcp_moved: u64,
     report_at: Instant,
 }
 
 impl Running<'_> {
     fn download(&mut self) -> Result<(), Error> {
-        let payload = Bytes::from_owner(plumb_load::payload(
-            plumb_wire::web::ndt7::LARGEST_SENT_BYTES,
-        ));
+        // One payload for all clients, and no message of which a client that reads nothing makes this host keep much.
+        let payload = self.site.payload.clone();
         let mut bytes = FIRST_BYTES;
         let longest = LASTS.min(self.site.gate.longest());
         while self.began.elapsed() < longest {
             self.report()?;
             let message = payload.slice(..bytes.min(payload.len()));
+            let sent = message.len() as u64;
             self.socket.write(Message::Binary(message))?;
             self.flush()?;
-            self.carried += bytes as u64;
-            self.site.counters.sent(bytes as u64);
-            if !self.test.carried(bytes as u64) {
+            self.carried += sent;
+            self.site.counters.sent(sent);
+            if !self.test.carried(sent) {
                 break;
             }
             // What the client reports is its own to show.
@@ -90,32 +109,61 @@ impl Running<'_> {
         self.close()
     }
 
-    fn upload(&mut self) -> Result<(), Error> {
+    fn upload(&mut self, first: &[u8]) -> Result<(), Error> {
         let longest = LONGEST.min(self.site.gate.longest());
-        while self.began.elapsed() < longest {
+        let mut frames = Frames::new(LARGEST_BYTES as u64);
+        let mut buffer = vec![0; READ_BYTES];
+        let mut came = self.take(&mut frames, first)?;
+        while came.is_some() && self.began.elapsed() < longest {
             self.report()?;
-            let count = self.read()?;
-            self.carried += count;
-            self.site.counters.received(count);
-            if !self.test.carried(count) {
+            if !self.test.carried(came.unwrap_or_default()) {
                 break;
             }
+            came = self.take_next(&mut frames, &mut buffer)?;
         }
-        self.close()
+        self.socket.close(None)?;
+        let until = Instant::now() + FAREWELL;
+        while came.is_some() && Instant::now() < until {
+            let _ = self.socket.flush();
+            came = self.take_next(&mut frames, &mut buffer)?;
+        }
+        let _ = self.socket.flush();
+        Ok(())
     }
 
-    /// Reads a message, or waits a moment for one; the bytes of payload in it.
-    fn read(&mut self) -> Result<u64, Error> {
-        match self.socket.read() {
-            Ok(Message::Binary(bytes)) => {
-                self.moved = Instant::now();
-                Ok(bytes.len() as u64)
-            }
-            Ok(_) => Ok(0),
-            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+    /// Reads what has come of an upload, or waits a moment for it; the bytes of payload in it, and nothing once the client closes.
+    fn take_next(&mut self, frames: &mut Frames, buffer: &mut [u8]) -> Result<Option<u64>, Error> {
+        match self.socket.get_mut().read(buffer) {
+            Ok(0) => Err(Error::ConnectionClosed),
+            Ok(count) => self.take(frames, buffer.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.look()?;
-                Ok(0)
+                Ok(Some(0))
             }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn take(&mut self, frames: &mut Frames, bytes: &[u8]) -> Result<Option<u64>, Error> {
+        let taken = frames.take(bytes).map_err(io::Error::other)?;
+        match taken.payload {
+            0 => self.look()?,
+            _ => self.moved = Instant::now(),
+        }
+        self.carried += taken.payload;
+        self.site.counters.received(taken.payload);
+        if let Some(ping) = taken.ping {
+            self.socket.write(Message::Pong(ping.into()))?;
+            self.flush()?;
+        }
+        Ok((!taken.closes).then_some(taken.payload))
+    }
+
+    /// Reads a message of the client of a download, or waits a moment for one. It means nothing to this end.
+    fn read(&mut self) -> Result<(), Error> {
+        match self.socket.read() {
+            Ok(_) => Ok(()),
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => self.look(),
             Err(error) => Err(error),
         }
     }
@@ -148,10 +196,16 @@ impl Running<'_> {
     }
 
     /// Whether the test may go on.
-    fn look(&self) -> Result<(), Error> {
+    fn look(&mut self) -> Result<(), Error> {
         /// A client on whose connection nothing moves for so long is gone.
         const SILENCE: Duration = Duration::from_secs(5);
-        if self.site.gate.is_closed() || self.moved.elapsed() >= SILENCE {
+        let before = self.tcp_moved;
+        if let Ok(info) = tcp::tcp_info(self.socket.get_ref().socket()) {
+            self.tcp_moved = info.bytes_acked.saturating_add(info.bytes_received);
+        }
+        let more = self.tcp_moved.saturating_sub(before);
+        let has_lost_turn = self.test.is_over(Instant::now(), more);
+        if has_lost_turn || self.site.gate.is_closed() || self.moved.elapsed() >= SILENCE {
             return Err(io::Error::from(io::ErrorKind::TimedOut).into());
         }
         Ok(())
@@ -167,6 +221,7 @@ impl Running<'_> {
         let random =
             getrandom::u32().map_or((-1.0_f64).exp(), |r| f64::from(r) / f64::from(u32::MAX));
         self.report_at = now + until_next_report(random);
+        self.look()?;
         let report = self.measured();
         let json = serde_json::to_string(&report).map_err(io::Error::from)?;
         self.socket.write(Message::Text(json.into()))?;

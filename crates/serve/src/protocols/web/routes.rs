@@ -1,6 +1,5 @@
 //! What is answered to which request.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
@@ -16,12 +15,15 @@ use plumb_wire::native::key::{Key, Purpose};
 use plumb_wire::web::key::{self, Challenger};
 use plumb_wire::web::{self, ndt7, nq, visit};
 
-use super::activity::Activity;
+use super::activity::{Activity, Answering, SMALL_LONGEST};
 use super::body::{Answer, Large, NotTaken, drain, take_whole};
+use super::documents::{Answered, TEXT, configuration, document, page, with_type, without_body};
 use super::loads::{Load, Loads, NotNow};
 use super::page;
 use super::state::Counters;
-use super::visits::Visits;
+use super::visits::{NotRead, Visits};
+use super::websocket::agree;
+use crate::admission::answers::HEAD_BYTES;
 use crate::gate::{Denied, Entrance, Gate};
 use crate::settings::Judge;
 
@@ -30,9 +32,6 @@ const LIGHT_BYTES: u64 = 1000;
 
 /// Bytes that a body hands over at once: what TLS makes several full records of.
 const PAYLOAD_BYTES: usize = 128 * 1024;
-
-/// The longest body: four times a test of networkQuality, and a slow client does not keep others out for longer.
-const LONGEST: Duration = Duration::from_secs(120);
 
 /// When to come again, where nobody knows.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
@@ -59,6 +58,11 @@ pub(super) enum Becomes {
     Echoes(Arc<Visited>),
 }
 
+/// Nothing more is answered on a connection.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing more is answered on this connection")]
+pub(super) struct IsOver;
+
 /// The client of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
@@ -69,8 +73,6 @@ pub(super) struct Client {
     pub(super) socket: Arc<TcpStream>,
     pub(super) is_secure: bool,
 }
-
-type Answered = Response<Answer>;
 
 impl Site {
     /// # Errors
@@ -90,30 +92,69 @@ impl Site {
         }))
     }
 
-    /// When a body that begins now ends at the latest.
-    fn until(&self) -> Instant {
-        Instant::now() + self.gate.longest().min(LONGEST)
-    }
-
     /// Answers a request. A WebSocket of NDT7 is for the connection's thread, which finds what is asked for in the extensions.
+    ///
+    /// Every answer passes here, and draws on what its client may have without a turn: one that would be too much is refused
+    /// and ends the connection.
+    ///
+    /// # Errors
+    /// On a connection that is over.
     pub(super) async fn answer(
         self: Arc<Self>,
         client: Client,
         request: Request<Incoming>,
-    ) -> Result<Answered, Infallible> {
+    ) -> Result<Answered, IsOver> {
         self.counters.request();
+        if client.activity.is_over() {
+            return Err(IsOver);
+        }
         let answering = client.activity.answering();
-        let answer = self.route(&client, request).await;
+        let wants_body = *request.method() != Method::HEAD;
+        let answer = match self.gate.small_answer(client.peer, HEAD_BYTES) {
+            Ok(()) => self.route(&client, &answering, request).await,
+            Err(after) => self.refuse_more(&client, after),
+        };
+        let answer = match wants_body {
+            true => answer,
+            false => without_body(answer),
+        };
+        let bytes = answer.body().small_bytes();
+        let answer = match self.gate.small_answer(client.peer, bytes) {
+            Ok(()) => {
+                self.counters.took_no_turn(bytes);
+                answer
+            }
+            Err(_) if client.activity.is_over() => answer,
+            Err(after) => self.refuse_more(&client, after),
+        };
         Ok(answer.map(|body| body.to(answering)))
     }
 
-    async fn route(&self, client: &Client, request: Request<Incoming>) -> Answered {
+    /// What is answered to a client that has had as much as it may without a turn, on the last of this connection.
+    fn refuse_more(&self, client: &Client, after: Duration) -> Answered {
+        client.activity.end();
+        self.counters.refusal();
+        let why = "too many answers for this address at once\n";
+        let mut answer = document(StatusCode::TOO_MANY_REQUESTS, TEXT, why);
+        let fields = answer.headers_mut();
+        fields.insert(header::RETRY_AFTER, seconds(after).into());
+        fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        answer
+    }
+
+    async fn route(
+        &self,
+        client: &Client,
+        answering: &Answering,
+        request: Request<Incoming>,
+    ) -> Answered {
         match self.gate.entrance(client.peer) {
             Entrance::Open => {}
             Entrance::Locked(key) => return self.ask(client, request, &key).await,
             Entrance::Closed => return self.forbid(),
         }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        let gets = *request.method() == Method::GET;
         match (request.uri().path(), reads) {
             ("/status", true) => {
                 let page = self.counters.page(self.gate.standing());
@@ -123,17 +164,19 @@ impl Site {
                 let text = self.counters.prometheus(self.gate.standing());
                 document(StatusCode::OK, "text/plain; version=0.0.4", text)
             }
-            (nq::PATH, true) => configuration(client, &request),
-            (web::DOWN, true) => self.download(client, &request),
+            (nq::PATH, true) => configuration(client.is_secure, &request),
+            (web::DOWN, true) => self.download(client, answering, &request),
             (web::UP, false) if matches!(*request.method(), Method::POST | Method::PUT) => {
-                self.upload(client, request).await
+                self.upload(client, answering, request).await
             }
-            (visit::ECHO, true) => self.echoes(client, &request),
+            (visit::ECHO, true) if gets => self.echoes(client, &request),
             (visit::CHECK, false) if *request.method() == Method::POST => {
                 self.check(client, request).await
             }
-            (ndt7::DOWNLOAD, true) => self.websocket(client, &request, ndt7::Test::Download),
-            (ndt7::UPLOAD, true) => self.websocket(client, &request, ndt7::Test::Upload),
+            (ndt7::DOWNLOAD, true) if gets => {
+                self.websocket(client, &request, ndt7::Test::Download)
+            }
+            (ndt7::UPLOAD, true) if gets => self.websocket(client, &request, ndt7::Test::Upload),
             (path, true) if let Some(file) = page::file(path) => page(StatusCode::OK, file),
             ("/" | "/status" | "/metrics" | nq::PATH | web::DOWN | web::UP | visit::CHECK, _) => {
                 document(
@@ -161,7 +204,8 @@ impl Site {
                 document(StatusCode::OK, "application/json", json)
             }
             (key::PATH, false) if *request.method() == Method::POST => {
-                let text = take_whole(request.into_body(), self.until(), key::MOST_BYTES).await;
+                let until = Instant::now() + SMALL_LONGEST;
+                let text = take_whole(request.into_body(), until, key::MOST_BYTES).await;
                 let Some(answer) = text.and_then(|text| key::parse(&text)) else {
                     return document(StatusCode::BAD_REQUEST, TEXT, "that is no answer\n");
                 };
@@ -201,7 +245,12 @@ impl Site {
         )
     }
 
-    fn download(&self, client: &Client, request: &Request<Incoming>) -> Answered {
+    fn download(
+        &self,
+        client: &Client,
+        answering: &Answering,
+        request: &Request<Incoming>,
+    ) -> Answered {
         let Some(bytes) = web::bytes_asked(request.uri().query().unwrap_or_default()) else {
             return document(
                 StatusCode::BAD_REQUEST,
@@ -210,14 +259,19 @@ impl Site {
             );
         };
         let query = request.uri().query().unwrap_or_default();
+        // What HEAD asks for is not sent.
         let is_heavy = bytes > LIGHT_BYTES && request.method() != Method::HEAD;
-        let test = is_heavy.then(|| self.loads.join(&self.gate, client.peer));
+        let test = is_heavy.then(|| self.join(client, answering));
         match test.transpose() {
             Ok(test) => with_type(
                 Response::new(Answer::large(Large {
                     left: bytes,
                     payload: self.payload.clone(),
-                    until: self.until(),
+                    until: test
+                        .as_ref()
+                        .map_or(Instant::now() + SMALL_LONGEST, |load: &Arc<Load>| {
+                            load.until()
+                        }),
                     _seen: test
                         .as_ref()
                         .and_then(|_| self.body(client, OneDirection::Down, query)),
@@ -231,14 +285,27 @@ impl Site {
         }
     }
 
-    async fn upload(&self, client: &Client, request: Request<Incoming>) -> Answered {
-        let (parts, body) = request.into_parts();
-        let query = parts.uri.query().unwrap_or_default();
+    /// The load of a client, of which the request is a part.
+    fn join(&self, client: &Client, answering: &Answering) -> Result<Arc<Load>, NotNow> {
+        let load = self.loads.join(&self.gate, client.peer)?;
+        answering.carries(&load);
+        Ok(load)
+    }
+
+    async fn upload(
+        &self,
+        client: &Client,
+        answering: &Answering,
+        request: Request<Incoming>,
+    ) -> Answered {
+        // The head is not kept while the body comes.
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let body = request.into_body();
         let join = || {
-            let load = self.loads.join(&self.gate, client.peer)?;
-            Ok((load, self.body(client, OneDirection::Up, query)))
+            let load = self.join(client, answering)?;
+            Ok((load, self.body(client, OneDirection::Up, &query)))
         };
-        match drain(body, self.until(), LIGHT_BYTES, join, &self.counters).await {
+        match drain(body, LIGHT_BYTES, join, &self.counters).await {
             Ok(bytes) => document(StatusCode::OK, TEXT, format!("{bytes} bytes\n")),
             Err(NotTaken::NotNow(why)) => self.refuse(&why),
             Err(why) => document(StatusCode::PAYLOAD_TOO_LARGE, TEXT, format!("{why}\n")),
@@ -261,20 +328,31 @@ impl Site {
         let Some(judge) = &self.judge else {
             return bad("this responder judges no visits".to_owned());
         };
-        let Some(json) = take_whole(request.into_body(), self.until(), visit::MOST_BYTES).await
-        else {
-            return bad("it is too long".to_owned());
+        // Nothing is read of those who took no turn, for nothing would be judged.
+        let unknown = "this responder knows nothing of that visit, or it was too long ago";
+        let _reading = match self.visits.read(client.peer) {
+            Ok(reading) => reading,
+            Err(NotRead::Unknown) => return bad(unknown.to_owned()),
+            Err(NotRead::NotNow) => {
+                let why = "as many visits as may be judged at once are: try again\n";
+                return document(StatusCode::SERVICE_UNAVAILABLE, TEXT, why);
+            }
+        };
+        let until = Instant::now() + SMALL_LONGEST;
+        let Some(json) = take_whole(request.into_body(), until, visit::MOST_BYTES).await else {
+            return bad("it is too long, or took too long".to_owned());
         };
         let found = match visit::parse(&json) {
             Ok(found) => found,
             Err(why) => return bad(why.to_string()),
         };
         // Judging takes a processor some milliseconds, and its answer is long: only those are judged who took a turn.
-        let Some(seen) = self.visits.take(client.peer, &found.id) else {
-            return bad(
-                "this responder knows nothing of that visit, or it was too long ago".to_owned(),
-            );
+        let Some((seen, known)) = self.visits.take(client.peer, &found.id) else {
+            return bad(unknown.to_owned());
         };
+        if let Err(why) = seen.agrees(&found, known.as_secs_f64()) {
+            return bad(format!("this visit is not judged: {why}"));
+        }
         document(
             StatusCode::OK,
             "application/json",
@@ -287,7 +365,7 @@ impl Site {
         let visited = visit::of_query(query).and_then(|(id, _)| self.visits.of(client.peer, id));
         match visited {
             None => document(StatusCode::BAD_REQUEST, TEXT, "the query names no visit\n"),
-            Some(visited) => agree(request, None, || Ok(Becomes::Echoes(visited)))
+            Some(visited) => agree(request, None, || Ok::<_, NotNow>(Becomes::Echoes(visited)))
                 .unwrap_or_else(|why| self.refuse(&why)),
         }
     }
@@ -318,99 +396,14 @@ impl Site {
         };
         let mut answer = document(status, TEXT, format!("{why}\n"));
         if let Some(after) = after {
-            let seconds = after.as_secs_f64().ceil().max(1.0) as u64;
-            answer
-                .headers_mut()
-                .insert(header::RETRY_AFTER, seconds.into());
+            let fields = answer.headers_mut();
+            fields.insert(header::RETRY_AFTER, seconds(after).into());
         }
         answer
     }
 }
 
-/// Agrees to a WebSocket (RFC 6455, section 4.2.2), with what `becomes` says; or why it is not agreed to now.
-fn agree(
-    request: &Request<Incoming>,
-    subprotocol: Option<&'static str>,
-    becomes: impl FnOnce() -> Result<Becomes, NotNow>,
-) -> Result<Answered, NotNow> {
-    let field = |name| request.headers().get(name).map(HeaderValue::as_bytes);
-    let names = |name, wanted: &str| {
-        let text = field(name).and_then(|value| std::str::from_utf8(value).ok());
-        let mut words = text.unwrap_or_default().split(',');
-        words.any(|word| word.trim().eq_ignore_ascii_case(wanted))
-    };
-    let key = field(header::SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24);
-    let asks = names(header::UPGRADE, "websocket") && names(header::CONNECTION, "upgrade");
-    let Some(key) = key.filter(|_| asks) else {
-        let why = "this path takes a WebSocket\n";
-        return Ok(document(StatusCode::UPGRADE_REQUIRED, TEXT, why));
-    };
-    if let Some(subprotocol) = subprotocol
-        && !names(header::SEC_WEBSOCKET_PROTOCOL, subprotocol)
-    {
-        let why = format!("the subprotocol must be {subprotocol}\n");
-        return Ok(document(StatusCode::BAD_REQUEST, TEXT, why));
-    }
-    let accepted = tungstenite::handshake::derive_accept_key(key);
-    let Ok(accepted) = HeaderValue::from_str(&accepted) else {
-        return Ok(document(StatusCode::BAD_REQUEST, TEXT, "the key is none\n"));
-    };
-    let becomes = becomes()?;
-    let mut answer = Response::new(Answer::of(""));
-    *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let fields = answer.headers_mut();
-    fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    fields.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    fields.insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
-    if let Some(subprotocol) = subprotocol {
-        let protocol = HeaderValue::from_static(subprotocol);
-        fields.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
-    }
-    answer.extensions_mut().insert(becomes);
-    Ok(answer)
-}
-
-/// A file of the page.
-fn page(status: StatusCode, file: &page::PageFile) -> Answered {
-    let mut answer = document(status, file.kind, file.text);
-    for (name, value) in page::FIELDS {
-        let value = HeaderValue::from_static(value);
-        answer.headers_mut().insert(name, value);
-    }
-    answer
-}
-
-const TEXT: &str = "text/plain; charset=utf-8";
-
-/// networkQuality's document, for the name by which the client has come.
-fn configuration(client: &Client, request: &Request<Incoming>) -> Answered {
-    let host = request.headers().get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let authority = request
-        .uri()
-        .authority()
-        .map(|authority| authority.as_str());
-    let Some(authority) = authority.or(host) else {
-        return document(StatusCode::BAD_REQUEST, TEXT, "the request names no host\n");
-    };
-    let scheme = if client.is_secure { "https" } else { "http" };
-    let json = nq::Configuration::json(scheme, authority);
-    document(StatusCode::OK, "application/json", json)
-}
-
-fn document(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Answered {
-    let mut answer = with_type(Response::new(Answer::of(text)), kind);
-    *answer.status_mut() = status;
-    answer
-}
-
-fn with_type(mut answer: Answered, kind: &'static str) -> Answered {
-    let fields = answer.headers_mut();
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    fields.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    answer
+/// A time for `Retry-After`.
+fn seconds(after: Duration) -> u64 {
+    after.as_secs_f64().ceil().max(1.0) as u64
 }

@@ -11,6 +11,7 @@ pub(super) struct Counters {
     requests: AtomicU64,
     refused: AtomicU64,
     sent_bytes: AtomicU64,
+    small_bytes: AtomicU64,
     received_bytes: AtomicU64,
 }
 
@@ -28,12 +29,17 @@ impl Counters {
         self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// The body of an answer that waited for no turn.
+    pub(super) fn took_no_turn(&self, bytes: u64) {
+        self.small_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     pub(super) fn received(&self, bytes: u64) {
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// All of it by name and kind, with what it is.
-    fn metrics(&self, standing: Standing) -> [(&'static str, &'static str, &'static str, u64); 7] {
+    fn metrics(&self, standing: Standing) -> [(&'static str, &'static str, &'static str, u64); 8] {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             (
@@ -71,6 +77,12 @@ impl Counters {
                 "counter",
                 "Payload sent over HTTP and WebSocket.",
                 of(&self.sent_bytes),
+            ),
+            (
+                "plumb_serve_http_small_bytes_total",
+                "counter",
+                "Bytes of answers over HTTP that took no turn, such as pages.",
+                of(&self.small_bytes),
             ),
             (
                 "plumb_serve_http_received_bytes_total",

@@ -1,6 +1,6 @@
 //! Visits of browsers to the page: what is seen of each, until it is judged.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,9 +18,39 @@ const MOST_OF_ONE: usize = 4;
 /// How long one is: three times what the page takes.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
+/// What pages say of visits, that is read at once: 8 MB. One comes in a second, and each client has one at a time.
+const MOST_READ: usize = 16;
+
 /// The visits that are remembered.
 #[derive(Debug, Default)]
-pub(super) struct Visits(Mutex<HashMap<(Share, VisitId), Remembered>>);
+pub(super) struct Visits {
+    remembered: Mutex<HashMap<(Share, VisitId), Remembered>>,
+    /// Clients of which is read what the page says.
+    read: Arc<Mutex<HashSet<Share>>>,
+}
+
+/// The right to have read what a page says, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Reading {
+    share: Share,
+    read: Arc<Mutex<HashSet<Share>>>,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.remove(&self.share);
+    }
+}
+
+/// Why nothing is read of a visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotRead {
+    /// No visit of that address has carried anything.
+    Unknown,
+    /// Another one is being read.
+    NotNow,
+}
 
 #[derive(Debug)]
 struct Remembered {
@@ -40,7 +70,10 @@ impl Remembered {
 
 impl Visits {
     fn lock(&self) -> MutexGuard<'_, HashMap<(Share, VisitId), Remembered>> {
-        let mut visits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut visits = self
+            .remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         visits.retain(|_, visit| visit.since.elapsed() < REMEMBERED);
         visits
     }
@@ -68,12 +101,33 @@ impl Visits {
         visit.visited.clone()
     }
 
-    /// Takes what was seen of a visit that is over and has carried something: once.
-    pub(super) fn take(&self, peer: IpAddr, id: &VisitId) -> Option<Seen> {
+    /// The right to have read what the page of an address says of a visit that has carried something.
+    pub(super) fn read(&self, peer: IpAddr) -> Result<Reading, NotRead> {
+        let share = Share::of(peer);
+        let has_load = |visit: &Remembered| visit.visited.is_some() && !visit.is_idle();
+        let is_known = self
+            .lock()
+            .iter()
+            .any(|((of, _), visit)| *of == share && has_load(visit));
+        if !is_known {
+            return Err(NotRead::Unknown);
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.len() >= MOST_READ || !read.insert(share) {
+            return Err(NotRead::NotNow);
+        }
+        Ok(Reading {
+            share,
+            read: Arc::clone(&self.read),
+        })
+    }
+
+    /// Takes what was seen of a visit that is over and has carried something, and for how long it has been known: once.
+    pub(super) fn take(&self, peer: IpAddr, id: &VisitId) -> Option<(Seen, Duration)> {
         let mut visits = self.lock();
         let visit = visits.get_mut(&(Share::of(peer), id.clone()))?;
         let visited = visit.visited.take_if(|visited| visited.has_load())?;
-        Some(visited.take())
+        Some((visited.take(), visit.since.elapsed()))
     }
 }
 
@@ -110,6 +164,22 @@ mod tests {
         assert!(visits.take(client(1), &id(1)).is_some());
         assert!(visits.take(client(1), &id(1)).is_none());
         assert!(visits.of(client(1), id(1)).is_none(), "it is over");
+    }
+
+    #[test]
+    fn one_at_a_time_is_read_of_those_that_carried_something() {
+        let visits = Visits::default();
+        assert_eq!(visits.read(client(1)).unwrap_err(), NotRead::Unknown);
+        let _ = visits.of(client(1), id(1));
+        assert_eq!(visits.read(client(1)).unwrap_err(), NotRead::Unknown);
+        for number in 0..=MOST_READ {
+            load(&visits, client(number), id(number));
+        }
+        let read = visits.read(client(1)).unwrap();
+        assert_eq!(visits.read(client(1)).unwrap_err(), NotRead::NotNow);
+        drop(read);
+        let all: Vec<_> = (0..=MOST_READ).map(|n| visits.read(client(n))).collect();
+        assert_eq!(all.iter().filter(|read| read.is_ok()).count(), MOST_READ);
     }
 
     #[test]

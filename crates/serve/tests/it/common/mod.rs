@@ -1,6 +1,8 @@
 //! What the tests over loopback share: a responder in this process, and a client by hand that
 //! does what no good client does.
 
+pub(crate) mod http2;
+
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
