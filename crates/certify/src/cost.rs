@@ -68,7 +68,10 @@ fn by_lanes(text: &mut String, counted: &[Counted<'_>]) -> std::fmt::Result {
     let mut lanes: BTreeMap<(usize, String), Vec<&Counted<'_>>> = BTreeMap::new();
     for counted in counted {
         let lab = &counted.checked.lab;
-        let on = lab.kernel.as_ref().map_or_else(String::new, |kernel| format!(", {kernel}"));
+        let on = lab
+            .kernel
+            .as_ref()
+            .map_or_else(String::new, |kernel| format!(", {kernel}"));
         let clock = format!("{}{on}", lab.clock.name());
         let labs = lanes.entry((counted.line.lanes, clock));
         labs.or_default().push(counted);

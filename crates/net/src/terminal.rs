@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::{OpenptyResult, Winsize, openpty};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::termios::{
     LocalFlags, SetArg, SpecialCharacterIndices, Termios, cfmakeraw, tcgetattr, tcsetattr,
 };

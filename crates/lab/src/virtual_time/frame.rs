@@ -70,7 +70,9 @@ impl Frame {
 
     fn of(kind: u8, content: &[u8]) -> Result<Self, NoFrame> {
         let number = || {
-            let bytes = content.try_into().map_err(|_| NoFrame("a number of another length".into()))?;
+            let bytes = content
+                .try_into()
+                .map_err(|_| NoFrame("a number of another length".into()))?;
             Ok(u32::from_be_bytes(bytes))
         };
         Ok(match kind {
@@ -136,9 +138,17 @@ mod tests {
         );
         prop_oneof![
             Just(Frame::Ready),
-            start.prop_map(|(command, environment, directory, terminal, file_mode_mask)| {
-                Frame::Start(Box::new(Start { command, environment, directory, terminal, file_mode_mask }))
-            }),
+            start.prop_map(
+                |(command, environment, directory, terminal, file_mode_mask)| {
+                    Frame::Start(Box::new(Start {
+                        command,
+                        environment,
+                        directory,
+                        terminal,
+                        file_mode_mask,
+                    }))
+                }
+            ),
             bytes().prop_map(Frame::Input),
             any::<u32>().prop_map(Frame::Signal),
             bytes().prop_map(Frame::Output),

@@ -24,10 +24,14 @@ use plumb_net::namespace::{mount_devices, mount_kernel_fs};
 use plumb_net::netlink::{Netlink, interface_index};
 use plumb_net::terminal::{Raw, start_on_new};
 
-use super::frame::{Frame, Incoming, Start};
 use super::CONSOLE;
+use super::frame::{Frame, Incoming, Start};
 use crate::error::LabError;
 use crate::supervise::exit_code;
+
+/// How long the machine is up before anything runs in it, of time that costs nothing. Programs take a clock of 0 s since
+/// the start for one that was never read: ping (iputils) sends everything at once.
+const SETTLED: Duration = Duration::from_secs(60);
 
 /// How often outside learns that time passes.
 const SECOND: Duration = Duration::from_secs(1);
@@ -81,9 +85,15 @@ fn furnish() -> Result<(), LabError> {
     for place in ["/dev/shm", "/run"] {
         mount_kernel_fs("tmpfs", Path::new(place))?;
     }
-    for (name, to) in [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")] {
+    for (name, to) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "fd/0"),
+        ("stdout", "fd/1"),
+        ("stderr", "fd/2"),
+    ] {
         symlink(to, Path::new("/dev").join(name))?;
     }
+    thread::sleep(SETTLED);
     // Nodes may choose whatever this kernel has, which no other machine sees.
     let control = Path::new("/proc/sys/net/ipv4");
     let available = std::fs::read(control.join("tcp_available_congestion_control"))?;
@@ -133,7 +143,9 @@ fn run(mut console: File, outside: &Outside) -> Result<u32, LabError> {
         }
     };
     let program = command.get_program().display().to_string();
-    let child = command.spawn().map_err(|e| LabError::Virtual(format!("cannot run {program}: {e}")))?;
+    let child = command
+        .spawn()
+        .map_err(|e| LabError::Virtual(format!("cannot run {program}: {e}")))?;
     // Its ends of the pipes are the program's alone now.
     drop(command);
     let pid = Pid::from_raw(child.id() as i32);
@@ -158,13 +170,20 @@ fn run(mut console: File, outside: &Outside) -> Result<u32, LabError> {
 fn command(start: Start) -> Result<Command, LabError> {
     let text = OsString::from_vec;
     let mut words = start.command.into_iter().map(text);
-    let program = words.next().ok_or_else(|| LabError::Virtual("there is no command to run".into()))?;
+    let program = words
+        .next()
+        .ok_or_else(|| LabError::Virtual("there is no command to run".into()))?;
     umask(Mode::from_bits_truncate(start.file_mode_mask));
     let mut command = Command::new(program);
     command
         .args(words)
         .env_clear()
-        .envs(start.environment.into_iter().map(|(name, value)| (text(name), text(value))))
+        .envs(
+            start
+                .environment
+                .into_iter()
+                .map(|(name, value)| (text(name), text(value))),
+        )
         .current_dir(PathBuf::from(text(start.directory)));
     Ok(command)
 }
@@ -214,16 +233,23 @@ fn relay(
 
 /// Says outside that time passes. The thread ends with the machine.
 fn seconds(outside: Outside) -> io::Result<()> {
-    thread::Builder::new().name("seconds".into()).spawn(move || {
-        while outside.send(&Frame::Second).is_ok() {
-            thread::sleep(SECOND);
-        }
-    })?;
+    thread::Builder::new()
+        .name("seconds".into())
+        .spawn(move || {
+            while outside.send(&Frame::Second).is_ok() {
+                thread::sleep(SECOND);
+            }
+        })?;
     Ok(())
 }
 
 /// Hands on input and signals. The thread ends with the machine.
-fn listen(mut console: File, mut incoming: Incoming, mut input: Input, program: Pid) -> io::Result<()> {
+fn listen(
+    mut console: File,
+    mut incoming: Incoming,
+    mut input: Input,
+    program: Pid,
+) -> io::Result<()> {
     thread::Builder::new().name("input".into()).spawn(move || {
         loop {
             match next(&mut console, &mut incoming) {

@@ -84,7 +84,10 @@ fn start(command: &[OsString], terminal: Option<(u16, u16)>) -> io::Result<Start
     umask(mask);
     let environment = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
     Ok(Start {
-        command: command.iter().map(|word| word.as_bytes().to_vec()).collect(),
+        command: command
+            .iter()
+            .map(|word| word.as_bytes().to_vec())
+            .collect(),
         environment: environment.collect(),
         directory: std::env::current_dir()?.into_os_string().into_vec(),
         terminal,
@@ -110,14 +113,27 @@ impl Machine {
         command
             .arg("time-travel=inf-cpu")
             // The clock of today, whose seconds the guest counts on.
-            .arg(format!("time-travel-start={}", plumb_net::clock::realtime_ns()))
+            .arg(format!(
+                "time-travel-start={}",
+                plumb_net::clock::realtime_ns()
+            ))
             // The faster of two means to catch the programs' system calls, where this kernel and the host have it.
             .arg("seccomp=auto")
             .arg(format!("mem={MEMORY_MIB}M"))
             .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"])
             // Without a console of its own, the kernel would add one behind what is for the first program.
-            .args(["quiet", "panic=-1", "console=tty0", "con=null", "con0=null,fd:1"])
-            .arg(format!("con{}=fd:{}", CONSOLE.trim_start_matches("tty"), console.as_raw_fd()))
+            .args([
+                "quiet",
+                "panic=-1",
+                "console=tty0",
+                "con=null",
+                "con0=null,fd:1",
+            ])
+            .arg(format!(
+                "con{}=fd:{}",
+                CONSOLE.trim_start_matches("tty"),
+                console.as_raw_fd()
+            ))
             // Where it would keep files about itself; it goes on without.
             .arg("uml_dir=/proc/plumb-keeps-none/")
             .arg(format!("init={program}"))
@@ -130,16 +146,22 @@ impl Machine {
             // A key on the terminal is for the program inside, which hears of it from here.
             .process_group(0);
         end_with_starter(&mut command);
-        let child = command
-            .spawn()
-            .map_err(|e| LabError::Virtual(format!("cannot run the lab's kernel {}: {e}", kernel.display())))?;
+        let child = command.spawn().map_err(|e| {
+            LabError::Virtual(format!(
+                "cannot run the lab's kernel {}: {e}",
+                kernel.display()
+            ))
+        })?;
         let words = keep_last_words(words)?;
         Ok(Self { child, words })
     }
 
     /// Why it ended of its own accord.
     fn last_words(&mut self, kernel: &Path) -> LabError {
-        let how = self.child.wait().map_or_else(|e| e.to_string(), crate::program::describe);
+        let how = self
+            .child
+            .wait()
+            .map_or_else(|e| e.to_string(), crate::program::describe);
         let problem = format!("the lab's kernel {} ended ({how})", kernel.display());
         LabError::Virtual(with_last_words(&problem, Some(&self.words)))
     }
@@ -274,7 +296,10 @@ impl Session {
                 self.heard = Instant::now();
                 incoming.add(buffer.get(..length).unwrap_or_default());
             }
-            while let Some(frame) = incoming.take().map_err(|e| LabError::Virtual(e.to_string()))? {
+            while let Some(frame) = incoming
+                .take()
+                .map_err(|e| LabError::Virtual(e.to_string()))?
+            {
                 if let Some(status) = self.take(frame)? {
                     return Ok(status);
                 }
@@ -285,7 +310,9 @@ impl Session {
 
     /// Waits for the guest, input or a signal; which of them there is.
     fn wait(&self, signals: &SignalFd) -> Result<(bool, bool, bool), Problem> {
-        let until = self.kill_at.map_or(self.heard + self.patience(), |at| at.min(self.heard + self.patience()));
+        let until = self.kill_at.map_or(self.heard + self.patience(), |at| {
+            at.min(self.heard + self.patience())
+        });
         let left = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
         let input = stdin();
         let wants_input = self.stdio.input && self.start.is_none();
@@ -315,7 +342,10 @@ impl Session {
 
     fn check(&self) -> Result<(), Problem> {
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
-            let why = format!("the command did not end within {} s of the signal, and was killed", GRACE.as_secs());
+            let why = format!(
+                "the command did not end within {} s of the signal, and was killed",
+                GRACE.as_secs()
+            );
             return Err(LabError::Virtual(why).into());
         }
         if self.heard.elapsed() < self.patience() {
@@ -333,7 +363,9 @@ impl Session {
     }
 
     fn send(&mut self, frame: &Frame) -> Result<(), Problem> {
-        self.console.write_all(&frame.to_bytes()).map_err(|_| Problem::Ended)
+        self.console
+            .write_all(&frame.to_bytes())
+            .map_err(|_| Problem::Ended)
     }
 
     fn pass_signals(&mut self, signals: &SignalFd) -> Result<(), Problem> {
@@ -379,7 +411,9 @@ impl Session {
             Frame::Ended(status) => return Ok(Some(i32::try_from(status).unwrap_or(LAB_FAILED))),
             Frame::Failed(why) => return Err(LabError::Virtual(why).into()),
             Frame::Start(_) | Frame::Input(_) | Frame::Signal(_) => {
-                return Err(LabError::Virtual("the guest sent what only the host does".into()).into());
+                return Err(
+                    LabError::Virtual("the guest sent what only the host does".into()).into(),
+                );
             }
         }
         Ok(None)

@@ -30,14 +30,23 @@ pub(super) fn find(named: Option<&Path>) -> Result<PathBuf, LabError> {
     let from_environment = std::env::var_os(KERNEL_VARIABLE).map(PathBuf::from);
     if let Some(path) = named.map(Path::to_owned).or(from_environment) {
         return usable(&path).map_err(|why| {
-            LabError::Virtual(format!("the lab's kernel {} {why}: {HOW_TO_GET_ONE}", path.display()))
+            LabError::Virtual(format!(
+                "the lab's kernel {} {why}: {HOW_TO_GET_ONE}",
+                path.display()
+            ))
         });
     }
     let program = std::env::current_exe()?;
-    let places = places(&program, std::env::var_os("XDG_CACHE_HOME").as_deref(), std::env::var_os("HOME").as_deref());
+    let places = places(
+        &program,
+        std::env::var_os("XDG_CACHE_HOME").as_deref(),
+        std::env::var_os("HOME").as_deref(),
+    );
     let mut found = places.iter().filter_map(|path| usable(path).ok());
     found.next().ok_or_else(|| {
-        LabError::Virtual(format!("there is no kernel for labs in virtual time: {HOW_TO_GET_ONE}"))
+        LabError::Virtual(format!(
+            "there is no kernel for labs in virtual time: {HOW_TO_GET_ONE}"
+        ))
     })
 }
 
@@ -46,8 +55,12 @@ fn places(program: &Path, cache: Option<&OsStr>, home: Option<&OsStr>) -> Vec<Pa
     let folder = program.parent();
     // Beside the program; and in target/ for target/debug/plumb, for a test's target/debug/deps/…, and for a target's own
     // folder.
-    let near = folder.into_iter().flat_map(|folder| folder.ancestors().take(4));
-    let cache = cache.map(PathBuf::from).or_else(|| Some(Path::new(home?).join(".cache")));
+    let near = folder
+        .into_iter()
+        .flat_map(|folder| folder.ancestors().take(4));
+    let cache = cache
+        .map(PathBuf::from)
+        .or_else(|| Some(Path::new(home?).join(".cache")));
     let mut places: Vec<PathBuf> = near.map(|folder| folder.join(FILE)).collect();
     places.extend(cache.map(|cache| cache.join("plumb").join(FILE)));
     places.push(Path::new(INSTALLED).join(FILE));
@@ -71,18 +84,28 @@ mod tests {
 
     #[test]
     fn it_is_looked_for_near_the_program_first_and_installed_last() {
-        let places = places(Path::new("/w/target/debug/plumb"), None, Some(OsStr::new("/home/a")));
+        let places = places(
+            Path::new("/w/target/debug/plumb"),
+            None,
+            Some(OsStr::new("/home/a")),
+        );
         let first = places.first().unwrap();
         assert_eq!(first, Path::new("/w/target/debug/plumb-lab-kernel"));
         assert!(places.contains(&PathBuf::from("/w/target/plumb-lab-kernel")));
         assert!(places.contains(&PathBuf::from("/home/a/.cache/plumb/plumb-lab-kernel")));
-        assert_eq!(places.last().unwrap(), Path::new("/usr/lib/plumb/plumb-lab-kernel"));
+        assert_eq!(
+            places.last().unwrap(),
+            Path::new("/usr/lib/plumb/plumb-lab-kernel")
+        );
     }
 
     #[test]
     fn what_is_no_program_is_refused_with_a_way_out() {
         let folder = tempfile::tempdir().unwrap();
-        for (path, why) in [(folder.path().to_owned(), "no program"), (folder.path().join("none"), "cannot be read")] {
+        for (path, why) in [
+            (folder.path().to_owned(), "no program"),
+            (folder.path().join("none"), "cannot be read"),
+        ] {
             let error = find(Some(&path)).unwrap_err().to_string();
             assert!(error.contains(why) && error.contains("--kernel"), "{error}");
         }

@@ -262,7 +262,11 @@ impl Do {
 
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let failed = LAB_FAILED as u8;
-    if let Some(kernel) = arguments.action.clock().and_then(virtual_time::Options::to_enter) {
+    if let Some(kernel) = arguments
+        .action
+        .clock()
+        .and_then(virtual_time::Options::to_enter)
+    {
         return virtual_time::enter(kernel);
     }
     let result = match arguments.action {

@@ -278,6 +278,7 @@ fn without_privileges_it_says_what_is_missing() {
     let output = plumb(&[
         "lab",
         "run",
+        "--virtual",
         file.to_str().unwrap(),
         "--",
         "sh",
@@ -327,7 +328,16 @@ fn what_cannot_be_measured_is_said() {
     let silent = file.to_str().unwrap();
     let short = ["-m", "3", "-W", "100ms", "--time", "1s"];
     let arguments = [
-        &["lab", "run", silent, "--", "plumb", "capacity", "server"],
+        &[
+            "lab",
+            "run",
+            "--virtual",
+            silent,
+            "--",
+            "plumb",
+            "capacity",
+            "server",
+        ],
         short.as_slice(),
     ];
     says(&arguments.concat(), 1, "nothing came back");
@@ -337,7 +347,7 @@ fn what_cannot_be_measured_is_said() {
     let routed = folder.path().join("routed.toml");
     std::fs::write(&routed, chain(&[(0.0, 0.0), (0.0, 0.0)], &[], "")).unwrap();
     let routed = routed.to_str().unwrap();
-    let arguments = ["lab", "run", routed, "--", "sh", "-c", nowhere];
+    let arguments = ["lab", "run", "--virtual", routed, "--", "sh", "-c", nowhere];
     says(
         &arguments,
         1,
@@ -346,7 +356,16 @@ fn what_cannot_be_measured_is_said() {
     assert!(begun.elapsed() < Duration::from_secs(10));
     let begun = Instant::now();
     let impatient = "timeout --foreground --preserve-status -s INT 1 plumb capacity server -W 20s";
-    let arguments = ["lab", "run", silent, "--", "sh", "-c", impatient];
+    let arguments = [
+        "lab",
+        "run",
+        "--virtual",
+        silent,
+        "--",
+        "sh",
+        "-c",
+        impatient,
+    ];
     says(&arguments, 130, "stopped before anything");
     assert!(begun.elapsed() < Duration::from_secs(15));
 }

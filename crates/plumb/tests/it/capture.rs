@@ -20,7 +20,7 @@ pub(crate) fn captured(up: &str, down: &str) -> (tempfile::TempDir, Run) {
     let mut command = Command::new(PLUMB);
     command
         .current_dir(&folder)
-        .args(["lab", "run"])
+        .args(["lab", "run", "--virtual"])
         .arg(file.path());
     command.args([
         "--capture",

@@ -117,7 +117,7 @@ fn sent(
     let mut command = Command::new(PLUMB);
     command
         .current_dir(&folder)
-        .args(["lab", "run", "--stats", "stats.json"])
+        .args(["lab", "run", "--virtual", "--stats", "stats.json"])
         .arg(file.path());
     for end in ENDS {
         command.args(["--capture", &format!("line@{end}={end}.pcapng")]);

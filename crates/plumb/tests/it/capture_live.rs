@@ -81,7 +81,7 @@ fn beside_a_download(script: &str) -> tempfile::TempDir {
     let mut command = Command::new(PLUMB);
     command
         .current_dir(&folder)
-        .args(["lab", "run"])
+        .args(["lab", "run", "--virtual"])
         .arg(file.path());
     command.args(["--capture", "line@client=lab.pcapng", "--"]);
     let load = "plumb rate --down --duration 2s --quiet server > rate.txt";

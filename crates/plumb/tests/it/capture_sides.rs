@@ -34,7 +34,7 @@ fn captured(network: &Network, near: &str, load: &[&str]) -> Captured {
     let mut command = Command::new(PLUMB);
     command
         .current_dir(&folder)
-        .args(["lab", "run"])
+        .args(["lab", "run", "--virtual"])
         .arg(file.path());
     command.args(["--capture", &near, "--capture", "line@server=server.pcapng"]);
     command.args(["--log", "log.jsonl", "--stats", "stats.json", "--"]);

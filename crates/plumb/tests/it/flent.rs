@@ -60,6 +60,7 @@ fn flent_opens_and_plots_an_rrul_test() {
     let measured = plumb(&[
         "lab",
         "run",
+        "--virtual",
         "home-four-classes",
         "--",
         "plumb",

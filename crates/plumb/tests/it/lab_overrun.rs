@@ -22,7 +22,7 @@ fn large_buffers(network: &mut Network) {
 #[test]
 fn what_waits_to_be_read_is_late() {
     let mut network = Network::served_line(SPLITS, SPLITS);
-    large_buffers(&mut network);
+    large_buffers(network.in_real_time());
     let command = words("rate server --up --streams 8 --duration 3s --budget 20GB");
     let checked = even_disturbed(|| network.measured(&command));
     let mark = checked.run.local.lab.expect("measured in a laboratory");
@@ -52,7 +52,7 @@ fn ends_that_get_no_processor_are_an_overrun() {
     let cells = format!("up = [{cells}]\ndown = [{cells}]");
     network.link("near", ["client", "router"], &cells);
     network.link("far", ["router", "server"], &cells);
-    network.serves("server");
+    network.serves("server").in_real_time();
     let command = words("rate server --both --streams 4 --duration 3s --budget 20GB");
     let checked = even_disturbed(|| network.measured(&command));
     let mark = checked.run.local.lab.expect("measured in a laboratory");

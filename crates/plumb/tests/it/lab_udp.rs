@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::common::network::Network;
-use crate::common::{late_s, logged_in, measured_in, words};
+use crate::common::{late_s, logged_by, measured_in, words};
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{Direction, Outcome};
+use plumb_model::run::LabClock;
 use plumb_model::run::{Measurement, Run};
 use serde_json::Value;
 
@@ -134,7 +135,7 @@ fn loss_duplicates_and_reordering_are_exact_by_packet() {
 #[test]
 fn one_way_delay_is_within_its_uncertainty_where_ways_differ() {
     let command = rate(&["--rate", "1mbit", "--duration", "2s"]);
-    let (run, log) = complete(logged_in("asymmetric-route", &command));
+    let (run, log) = complete(logged_by(LabClock::Virtual, "asymmetric-route", &command));
     // What goes up takes 5 ms, and what comes down 25 ms over another link; both ends have one
     // clock here, which is how the truth is known.
     for (direction, way) in [(Direction::Up, "up"), (Direction::Down, "down")] {

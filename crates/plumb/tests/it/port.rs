@@ -207,8 +207,8 @@ fn every_protocol_times_the_same_line() {
 fn a_name_that_is_an_alias_of_an_edge_is_pointed_out() {
     let script = "\
         file=$(mktemp) && address=$(getent ahostsv4 server | head -n 1 | cut -d ' ' -f 1) && \
-        echo \"$address d1.cloudfront.net www.site.example\" > $file && mount --bind $file /etc/hosts && rm $file && \
-        plumb port www.site.example 7586 -c1 --json && plumb port $address 7586 -c1 --json";
+        echo \"$address d1.cloudfront.net www.site.example\" > $file && mount --bind $file /etc/hosts && \
+        plumb port www.site.example 7586 -c1 --json && plumb port $address 7586 -c1 --json && rm $file";
     let output = in_lab("fibre", &[], &["sh", "-c", script]);
     let runs: Vec<Run> = stdout(&output)
         .lines()

@@ -5,17 +5,11 @@
 
 use std::collections::BTreeSet;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use plumb_lab::scenario::Scenario;
 
-use crate::common::measured::{disturbances, undisturbed};
 use crate::common::slots::{self, Weight};
-use crate::common::{PLUMB, stderr, stdout};
-
-/// A scenario's own truth test takes no longer, building the network included, where nothing else runs than tests of this kind, as in the
-/// slow set. A machine that is busy with other things may take twice that.
-const LONGEST: Duration = Duration::from_secs(2 * 8);
+use crate::common::{PLUMB, output_of, stderr, stdout};
 
 /// The verb that a scenario's truth is measured by.
 fn verb(scenario: &Scenario) -> &str {
@@ -26,21 +20,13 @@ fn weight(scenario: &Scenario) -> Weight {
     Weight::of(&["lab", "verify", &scenario.name])
 }
 
-/// What `plumb lab verify` finds wrong with a scenario, or how long it took beyond the longest.
-fn verify(scenario: &Scenario, longest: Duration) -> Option<String> {
+/// What `plumb lab verify` finds wrong with a scenario.
+fn verify(scenario: &Scenario) -> Option<String> {
     let mut command = Command::new(PLUMB);
-    command.args(["lab", "verify", &scenario.name]);
-    let (output, took) = undisturbed(weight(scenario), || {
-        let started = Instant::now();
-        let output = command.output().expect("plumb starts");
-        let disturbances = disturbances(&command, &output);
-        ((output, started.elapsed()), disturbances)
-    });
-    if !output.status.success() {
-        let said = stdout(&output) + &stderr(&output);
-        return Some(format!("{}: {said}", scenario.name));
-    }
-    (took > longest).then(|| format!("{} took {took:?}", scenario.name))
+    command.args(["lab", "verify", "--virtual", &scenario.name]);
+    let output = output_of(&mut command);
+    let said = stdout(&output) + &stderr(&output);
+    (!output.status.success()).then(|| format!("{}: {said}", scenario.name))
 }
 
 /// The scenarios whose truth is one verb, and whether each shows something that none before it does: a kind of cell or
@@ -69,16 +55,16 @@ fn measured() -> Vec<(Scenario, bool)> {
 #[test]
 fn every_kind_of_cell_queue_and_verb_is_what_a_scenario_says() {
     let first = measured().into_iter().filter(|(_, new)| *new);
-    agree(first.map(|(scenario, _)| scenario).collect(), Duration::MAX);
+    agree(first.map(|(scenario, _)| scenario).collect());
 }
 
 /// Those that [`measured`] leaves to the slow set.
 pub(crate) fn others_agree() {
     let others = measured().into_iter().filter(|(_, new)| !new);
-    agree(others.map(|(scenario, _)| scenario).collect(), LONGEST);
+    agree(others.map(|(scenario, _)| scenario).collect());
 }
 
-fn agree(scenarios: Vec<Scenario>, longest: Duration) {
+fn agree(scenarios: Vec<Scenario>) {
     assert!(scenarios.len() > 25, "too few to be true");
     let test = slots::test();
     let verified: Vec<_> = std::thread::scope(|scope| {
@@ -87,7 +73,7 @@ fn agree(scenarios: Vec<Scenario>, longest: Duration) {
             .map(|scenario| {
                 scope.spawn(|| {
                     slots::works_for(test.clone());
-                    verify(scenario, longest)
+                    verify(scenario)
                 })
             })
             .collect();

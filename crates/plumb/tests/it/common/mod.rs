@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
-use plumb_model::run::Run;
+use plumb_model::run::{LabClock, Run};
 use serde_json::Value;
 
 /// The program under test.
@@ -113,12 +113,17 @@ pub(crate) fn check_in(scenario: &str, options: &[&str]) -> Checked {
     measured_in(scenario, &[&["check", "server"], options].concat())
 }
 
-/// Runs a verb of plumb that prints a Run in a scenario, by name or file.
+/// Runs a verb of plumb that prints a Run in a scenario, by name or file, in virtual time.
 pub(crate) fn measured_in(scenario: &str, command: &[&str]) -> Checked {
+    measured_by(LabClock::Virtual, scenario, command)
+}
+
+/// The same by either clock.
+pub(crate) fn measured_by(clock: LabClock, scenario: &str, command: &[&str]) -> Checked {
     let folder = tempfile::tempdir().expect("a folder");
     let stats = folder.path().join("stats.json");
     let options = ["--stats", stats.to_str().expect("UTF-8")];
-    let text = printed_run(scenario, &options, command);
+    let text = printed_run(clock, scenario, &options, command);
     if let Some(kept) = std::env::var_os("PLUMB_KEEP_RUNS") {
         // For whoever wants to look at what a test saw.
         let name = Path::new(scenario).file_stem().expect("a name").to_owned();
@@ -137,10 +142,10 @@ pub(crate) fn measured_in(scenario: &str, command: &[&str]) -> Checked {
 
 /// Runs a verb of plumb that prints a Run in a scenario, by name or file; the Run, and the lines of
 /// the links' log.
-pub(crate) fn logged_in(scenario: &str, command: &[&str]) -> (Run, Vec<Value>) {
+pub(crate) fn logged_by(clock: LabClock, scenario: &str, command: &[&str]) -> (Run, Vec<Value>) {
     let log = tempfile::NamedTempFile::new().expect("a file");
     let options = ["--log", log.path().to_str().expect("UTF-8")];
-    let text = printed_run(scenario, &options, command);
+    let text = printed_run(clock, scenario, &options, command);
     let log = std::fs::read_to_string(log.path()).expect("the log");
     let lines = log.lines();
     (
@@ -151,23 +156,33 @@ pub(crate) fn logged_in(scenario: &str, command: &[&str]) -> (Run, Vec<Value>) {
     )
 }
 
-fn printed_run(scenario: &str, options: &[&str], command: &[&str]) -> String {
+fn printed_run(clock: LabClock, scenario: &str, options: &[&str], command: &[&str]) -> String {
     let command = [&["plumb"], command, &["--json"]].concat();
-    let output = in_lab(scenario, options, &command);
+    let output = run_in(clock, scenario, options, &command);
     assert!(output.status.success(), "{scenario}: {}", stderr(&output));
     stdout(&output)
 }
 
 /// Runs a command in the first node of a scenario, by name or file, in virtual time: the machine has no part in its figures.
 pub(crate) fn in_lab(scenario: &str, options: &[&str], command: &[&str]) -> Output {
-    let lab = ["lab", "run", "--virtual", scenario];
-    plumb(&[&lab, options, &["--"], command].concat())
+    run_in(LabClock::Virtual, scenario, options, command)
 }
 
-/// The same in real time, where a real clock and the machine's own kernel are what is tested.
-pub(crate) fn in_real_lab(scenario: &str, options: &[&str], command: &[&str]) -> Output {
-    need_root();
-    plumb(&[&["lab", "run", scenario], options, &["--"], command].concat())
+/// The same by either clock: real time is for what a real clock or the machine's own kernel shows alone.
+pub(crate) fn run_in(
+    clock: LabClock,
+    scenario: &str,
+    options: &[&str],
+    command: &[&str],
+) -> Output {
+    let lab: &[&str] = match clock {
+        LabClock::Virtual => &["lab", "run", "--virtual", scenario],
+        LabClock::Real => {
+            need_root();
+            &["lab", "run", scenario]
+        }
+    };
+    plumb(&[lab, options, &["--"], command].concat())
 }
 
 pub(crate) fn repository() -> PathBuf {

@@ -5,16 +5,17 @@ use std::io::Write as _;
 use std::process::Output;
 
 use plumb_lab::stats::LabStats;
-use plumb_model::run::Run;
+use plumb_model::run::{LabClock, Run};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use super::{Checked, in_lab, logged_in, measured_in, stderr, stdout};
+use super::{Checked, logged_by, measured_by, run_in, stderr, stdout};
 
 /// A scenario that grows by nodes and links; commands run in its first node. What is said of each in
 /// `settings` is TOML, as scenarios/README.md has it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Network {
+    clock: LabClock,
     top: String,
     /// Names, and what else is said of each.
     nodes: Vec<(String, String)>,
@@ -22,7 +23,25 @@ pub(crate) struct Network {
     rest: String,
 }
 
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            clock: LabClock::Virtual,
+            top: String::new(),
+            nodes: Vec::new(),
+            links: Vec::new(),
+            rest: String::new(),
+        }
+    }
+}
+
 impl Network {
+    /// What runs in it runs in real time: for what a real clock or the machine's own kernel shows alone.
+    pub(crate) fn in_real_time(&mut self) -> &mut Self {
+        self.clock = LabClock::Real;
+        self
+    }
+
     /// Two machines, `client` and `server`, and between them the link `line` with these cells.
     pub(crate) fn line(up: &str, down: &str) -> Self {
         let mut network = Self::default();
@@ -105,17 +124,22 @@ impl Network {
 
     /// Runs a command of whatever status.
     pub(crate) fn run(&self, command: &[&str]) -> Output {
-        in_lab(self.file().path().to_str().unwrap(), &[], command)
+        run_in(
+            self.clock,
+            self.file().path().to_str().unwrap(),
+            &[],
+            command,
+        )
     }
 
     /// Runs a verb of plumb that prints a Run.
     pub(crate) fn measured(&self, command: &[&str]) -> Checked {
-        measured_in(self.file().path().to_str().unwrap(), command)
+        measured_by(self.clock, self.file().path().to_str().unwrap(), command)
     }
 
     /// Runs a verb of plumb that prints a Run; the Run, and the lines of the links' log.
     pub(crate) fn logged(&self, command: &[&str]) -> (Run, Vec<Value>) {
-        logged_in(self.file().path().to_str().unwrap(), command)
+        logged_by(self.clock, self.file().path().to_str().unwrap(), command)
     }
 
     /// Runs a script of bash, which must succeed; what it printed, and what the links did.
@@ -123,7 +147,12 @@ impl Network {
         let (file, stats) = (self.file(), NamedTempFile::new().unwrap());
         let options = ["--stats", stats.path().to_str().unwrap()];
         let command = ["bash", "-c", script];
-        let output = in_lab(file.path().to_str().unwrap(), &options, &command);
+        let output = run_in(
+            self.clock,
+            file.path().to_str().unwrap(),
+            &options,
+            &command,
+        );
         assert!(
             output.status.success(),
             "{script}: {}{}",
