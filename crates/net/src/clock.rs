@@ -12,8 +12,8 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 /// The clock source of a kernel whose time travels (`setup_time_travel`, `arch/um/kernel/time.c`).
 const VIRTUAL_CLOCK_SOURCE: &str = "time-travel-clock";
 
-/// Whether time is virtual: it stands while programs compute, and passes at once while all of them wait. Whoever waits
-/// awake there waits for longer than by sleeping, and what a processor did in how much time has no meaning.
+/// Whether time is virtual: it stands while programs compute, and passes at once while all of them wait. A program that
+/// waits awake there waits longer than one that sleeps, and processor time has no meaning.
 pub fn is_virtual() -> bool {
     static IS_VIRTUAL: OnceLock<bool> = OnceLock::new();
     *IS_VIRTUAL.get_or_init(|| {

@@ -1,10 +1,9 @@
 //! Outside: starts the kernel, and stands between what runs in it and the user.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Read, Write, stderr, stdin, stdout};
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write, stderr, stdin, stdout};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -58,12 +57,14 @@ pub fn run(named_kernel: Option<&Path>, command: &[OsString]) -> Result<i32, Lab
     // Before any thread, so that all have them blocked and only the descriptor sees them.
     let signals = outside_signals()?;
     let _processor = Processor::take()?;
-    let (ours, theirs) = UnixStream::pair()?;
-    let mut machine = Machine::start(&kernel, theirs.into())?;
+    let (takes, to_guest) = io::pipe()?;
+    let (from_guest, gives) = io::pipe()?;
+    let mut machine = Machine::start(&kernel, &takes.into(), &gives.into())?;
     let stdio = UserSide::of_this_process();
     let start = start(command, stdio.terminal)?;
     let status = Session {
-        console: ours,
+        to_guest,
+        from_guest,
         stdio,
         start: Some(start),
         heard: Instant::now(),
@@ -103,11 +104,13 @@ struct Machine {
 }
 
 impl Machine {
-    fn start(kernel: &Path, console: OwnedFd) -> Result<Self, LabError> {
+    fn start(kernel: &Path, takes: &OwnedFd, gives: &OwnedFd) -> Result<Self, LabError> {
         let program = std::env::current_exe()?;
         let program = quoted(&program)?;
         let memory = memory_folder()?;
-        fcntl(&console, FcntlArg::F_SETFD(FdFlag::empty())).map_err(io::Error::from)?;
+        for end in [takes, gives] {
+            fcntl(end, FcntlArg::F_SETFD(FdFlag::empty())).map_err(io::Error::from)?;
+        }
         let (words, said) = io::pipe()?;
         let mut command = Command::new(kernel);
         command
@@ -130,11 +133,12 @@ impl Machine {
                 "con0=null,fd:1",
             ])
             .arg(format!(
-                "con{}=fd:{}",
+                "con{}=fd:{},fd:{}",
                 CONSOLE.trim_start_matches("tty"),
-                console.as_raw_fd()
+                takes.as_raw_fd(),
+                gives.as_raw_fd()
             ))
-            // Where it would keep files about itself; it goes on without.
+            // Where it would keep files about itself. It runs without them.
             .arg("uml_dir=/proc/plumb-keeps-none/")
             .arg(format!("init={program}"))
             .args(["--", "lab", "boot"])
@@ -226,7 +230,7 @@ struct UserSide {
     terminal: Option<(u16, u16)>,
     /// The terminal, which passes every key on.
     _raw: Option<Raw<io::Stdin>>,
-    /// Whether there is input to hand on. A terminal whose output goes elsewhere is left to whoever reads that.
+    /// Whether there is input to hand on. A terminal whose output goes elsewhere is left to the program that reads that.
     input: bool,
 }
 
@@ -265,7 +269,8 @@ impl From<io::Error> for Problem {
 
 /// The conversation with the guest.
 struct Session {
-    console: UnixStream,
+    to_guest: PipeWriter,
+    from_guest: PipeReader,
     stdio: UserSide,
     /// Until the guest is ready for it.
     start: Option<Start>,
@@ -289,7 +294,7 @@ impl Session {
                 self.pass_input(&mut buffer)?;
             }
             if heard {
-                let length = match self.console.read(&mut buffer) {
+                let length = match self.from_guest.read(&mut buffer) {
                     Ok(0) | Err(_) => return Err(Problem::Ended),
                     Ok(length) => length,
                 };
@@ -317,7 +322,7 @@ impl Session {
         let input = stdin();
         let wants_input = self.stdio.input && self.start.is_none();
         let mut fds = [
-            PollFd::new(self.console.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.from_guest.as_fd(), PollFlags::POLLIN),
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(input.as_fd(), PollFlags::POLLIN),
         ];
@@ -363,7 +368,7 @@ impl Session {
     }
 
     fn send(&mut self, frame: &Frame) -> Result<(), Problem> {
-        self.console
+        self.to_guest
             .write_all(&frame.to_bytes())
             .map_err(|_| Problem::Ended)
     }

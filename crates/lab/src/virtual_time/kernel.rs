@@ -50,7 +50,7 @@ pub(super) fn find(named: Option<&Path>) -> Result<PathBuf, LabError> {
     })
 }
 
-/// Where it may be when nobody names it, in order.
+/// Where it is looked for without a name, in order.
 fn places(program: &Path, cache: Option<&OsStr>, home: Option<&OsStr>) -> Vec<PathBuf> {
     let folder = program.parent();
     // Beside the program; and in target/ for target/debug/plumb, for a test's target/debug/deps/…, and for a target's own

@@ -2,7 +2,7 @@
 //! its own (User Mode Linux, `time-travel=inf-cpu` in `arch/um/kernel/time.c`).
 //!
 //! Computing takes no time there and waiting passes at once, so that packets are on time whatever the machine does, and
-//! the same seed gives the same figures. It needs no root: whoever starts it is root inside, with his own rights on the
+//! the same seed gives the same figures. It needs no root: the user is root inside, with the user's own rights on the
 //! machine's files (hostfs).
 //!
 //! Two sides: `host.rs` starts the kernel and stands between it and the user; `guest.rs` is the first program in it. They

@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Abstract Unix sockets, which the kernel frees with their process: whoever has that of a processor runs there.
+/// Abstract Unix sockets, one for each processor: the lab that has bound it runs there. The kernel frees it with its process.
 const NAME: &str = "plumb-virtual-lab-processor";
 
 /// A processor of one's own, for as long as this lives.

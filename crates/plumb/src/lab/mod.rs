@@ -37,7 +37,8 @@ use crate::words;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Limits: every direction of a link takes a share of a processor; a lab that the machine could not keep up with reports it, \
-and so does every Run made in it. It needs root, or a system that gives users a user namespace and /dev/net/tun: links then \
+and so does every Run made in it. With --virtual it runs in a kernel whose clock is its own (plumb explain virtual-lab): exact on \
+any machine, without root, for lines up to some 100 Mbit/s. Otherwise it needs root, or a system that gives users a user namespace and /dev/net/tun: links then \
 run at ordinary priority, which the lab reports too. With --backend kernel the cells are the kernel's netem, tbf and CAKE: no \
 truth about single packets, no changes while it runs, delay and loss before the rate.
 

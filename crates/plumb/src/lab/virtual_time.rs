@@ -13,10 +13,14 @@ use super::complain::complain;
 /// Which clock a lab has.
 #[derive(Args)]
 pub(super) struct Options {
-    /// Run it in virtual time: exact on a busy machine, without root, for lines up to some 100 Mbit/s
+    /// Run it in virtual time, without root
+    ///
+    /// Exact on a busy machine, for lines up to some 100 Mbit/s (plumb explain virtual-lab).
     #[arg(long = "virtual")]
     is_virtual: bool,
-    /// Kernel of labs in virtual time [default: plumb explain virtual-lab]
+    /// Kernel for --virtual
+    ///
+    /// Without it the first of: PLUMB_LAB_KERNEL, plumb-lab-kernel beside the program, in ~/.cache/plumb, in /usr/lib/plumb.
     #[arg(long, value_name = "FILE", requires = "is_virtual")]
     kernel: Option<PathBuf>,
 }

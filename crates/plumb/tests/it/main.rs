@@ -77,6 +77,7 @@ mod tune;
 mod twin;
 mod unprivileged;
 mod verdict;
+mod virtual_lab;
 mod vm;
 mod watch;
 mod watch_kinds;

@@ -3,6 +3,7 @@
 
 mod alarms;
 mod browser;
+mod clocks;
 mod line_framing;
 mod loads;
 mod places;

@@ -1,0 +1,286 @@
+//! Labs in virtual time: a command has there what it has in real time, figures are the links' alone, and nothing is left
+//! behind.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use plumb_model::results::Outcome;
+use plumb_model::run::{LabClock, Run};
+
+use crate::common::machine::descendants;
+use crate::common::network::Network;
+use crate::common::slots::{self, Weight};
+use crate::common::{PLUMB, in_lab, measured_in, output_of, stderr, stdout};
+
+/// Ten times what the end of a lab takes.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_command_has_its_files_environment_input_and_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"cat; echo "$WORD" >&2; pwd; umask; echo written > file; exit 7"#;
+    let _slot = slots::take(Weight::Virtual);
+    let mut child = Command::new(PLUMB)
+        .args(["lab", "run", "--virtual", "fibre", "--", "sh", "-c"])
+        .arg(format!("umask 027; {script}"))
+        .env("WORD", "of the environment")
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"typed\nto its end\n").unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let place = folder.path().display();
+    assert_eq!(
+        stdout(&output),
+        format!("typed\nto its end\n{place}\n0027\n")
+    );
+    assert_eq!(stderr(&output), "of the environment\n");
+    assert_eq!(output.status.code(), Some(7));
+    let file = folder.path().join("file");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "written\n");
+    assert_eq!(
+        fs::metadata(file).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+}
+
+#[test]
+fn bytes_pass_as_they_are_and_all_of_them() {
+    // More than the console holds, and every byte there is.
+    let script = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 8192); sys.exit(3)";
+    let output = in_lab("fibre", &[], &["python3", "-c", script]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let all: Vec<u8> = (0..=255).collect();
+    assert!(
+        output.stdout == all.repeat(8192),
+        "{} bytes",
+        output.stdout.len()
+    );
+}
+
+#[test]
+fn a_terminal_is_a_terminal() {
+    let program = "tty; stty size; test -t 2 && echo all three";
+    let line =
+        format!("stty rows 31 cols 97; '{PLUMB}' lab run --virtual fibre -- sh -c '{program}'");
+    let mut command = Command::new("script");
+    let output = output_of(command.args(["-qec", &line, "/dev/null"]));
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}");
+    for words in ["/dev/pts/", "31 97", "all three"] {
+        assert!(text.contains(words), "{words}: {text:?}");
+    }
+}
+
+/// The median, and the mark of the lab.
+fn pinged() -> (f64, plumb_model::run::LabMark) {
+    let checked = measured_in("home-cable", &["ping", "server", "-c", "50", "-i", "20ms"]);
+    let Outcome::Ping(ping) = &checked.run.measurements[0].outcome else {
+        panic!("{:?}", checked.run.measurements)
+    };
+    (ping.rtt_s.unwrap().p50, checked.run.local.lab.unwrap())
+}
+
+#[test]
+fn figures_are_those_of_the_links_and_the_same_each_time() {
+    let (first_s, mark) = pinged();
+    assert_eq!((mark.clock, mark.overrun), (LabClock::Virtual, false));
+    let late = mark.lateness_s.unwrap();
+    assert!(late.p99 < 20e-6, "{late:?}");
+    // 9 ms in each direction, and two packets of 84 bytes at 20 and 100 Mbit/s.
+    assert!((0.018..0.0182).contains(&first_s), "{first_s}");
+    let (second_s, _) = pinged();
+    assert!((first_s - second_s).abs() < 2e-6, "{first_s} {second_s}");
+}
+
+#[test]
+fn a_lab_is_changed_and_asked_from_inside() {
+    let delay = r#"{ type = "delay", delay = "10ms" }"#;
+    let script = "plumb lab set line.up.delay delay=40ms >&2 && plumb ping server -c 5 --json -o run.json --quiet \
+        && plumb lab stats --json > stats.json";
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("cd {} && {script}", folder.path().display());
+    let output = Network::line(delay, delay).run(&["sh", "-c", &script]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let run = fs::read_to_string(folder.path().join("run.json")).unwrap();
+    let run = Run::from_json(&run).unwrap();
+    let Outcome::Ping(ping) = &run.measurements[0].outcome else {
+        panic!("{run:?}")
+    };
+    let rtt_s = ping.rtt_s.unwrap().p50;
+    assert!((0.05..0.0502).contains(&rtt_s), "{rtt_s}");
+    assert!(
+        fs::read_to_string(folder.path().join("stats.json"))
+            .unwrap()
+            .contains("\"line\"")
+    );
+}
+
+#[test]
+fn it_needs_no_root() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // Where anybody may read it: the cache is its owner's.
+    let kernel = folder.path().join("kernel");
+    fs::copy(kernel_of_tests(), &kernel).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", PLUMB]);
+    command
+        .args(["lab", "run", "--virtual", "--kernel"])
+        .arg(kernel);
+    command
+        .args(["home-cable", "--", "plumb", "ping", "server", "-c", "3"])
+        .current_dir("/");
+    let output = output_of(&mut command);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("3 answered"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+/// The one that the other tests run in.
+fn kernel_of_tests() -> std::path::PathBuf {
+    let near = Path::new(PLUMB)
+        .ancestors()
+        .skip(1)
+        .map(|folder| folder.join("plumb-lab-kernel"));
+    let cached =
+        std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache/plumb/plumb-lab-kernel"));
+    let mut places = near.chain(cached).filter(|path| path.exists());
+    places.next().expect("lab-kernel/build.sh has built it")
+}
+
+#[test]
+fn why_there_is_no_lab_is_said() {
+    let refused = |kernel: &str| {
+        let mut command = Command::new(PLUMB);
+        command.args([
+            "lab",
+            "run",
+            "--virtual",
+            "--kernel",
+            kernel,
+            "fibre",
+            "--",
+            "true",
+        ]);
+        let output = output_of(&mut command);
+        assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let absent = refused("/nowhere/kernel");
+    assert!(
+        absent.contains("/nowhere/kernel") && absent.contains("lab-kernel/build.sh"),
+        "{absent}"
+    );
+    assert!(refused("/bin").contains("is no program"));
+    let ends = refused("/bin/true");
+    assert!(
+        ends.contains("the lab's kernel /") && ends.contains("exit status 0"),
+        "{ends}"
+    );
+    // What is wrong inside is said as it is outside.
+    let output = in_lab("no-such-scenario", &[], &["true"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(
+        stderr(&output).contains("no-such-scenario"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// A lab whose command has said that it runs, and then waits for input.
+fn waiting() -> Child {
+    let mut child = Command::new(PLUMB)
+        .args([
+            "lab",
+            "run",
+            "--virtual",
+            "fibre",
+            "--",
+            "sh",
+            "-c",
+            "echo ready; exec cat",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap());
+    lines.read_line(&mut first).unwrap();
+    assert_eq!(first, "ready\n");
+    child
+}
+
+#[test]
+fn a_signal_reaches_the_command_and_a_kill_leaves_nothing() {
+    let _slot = slots::take(Weight::Virtual);
+    for (signal, status) in [("TERM", Some(143)), ("INT", Some(130)), ("KILL", None)] {
+        let mut child = waiting();
+        let all: BTreeSet<u32> = descendants(child.id()).into_iter().collect();
+        assert!(all.len() > 2, "a kernel and its programs: {all:?}");
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &child.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        let output = ended(&mut child);
+        assert_eq!(
+            output.status.code(),
+            status,
+            "{signal}: {}",
+            stderr(&output)
+        );
+        let until = Instant::now() + ENDS_WITHIN;
+        let left = || {
+            all.iter()
+                .filter(|pid| is_plumbs(**pid))
+                .collect::<Vec<_>>()
+        };
+        while !left().is_empty() {
+            assert!(Instant::now() < until, "{signal} leaves {:?}", left());
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Whether a process of that number still runs a kernel or a program of one: another may have the number by now.
+fn is_plumbs(pid: u32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let is_over = state
+        .rsplit(") ")
+        .next()
+        .is_some_and(|rest| rest.starts_with('Z'));
+    (name.starts_with("plumb-lab-kern") || name.starts_with("uml-userspace")) && !is_over
+}
+
+fn ended(child: &mut Child) -> Output {
+    let until = Instant::now() + ENDS_WITHIN;
+    while child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < until, "it goes on");
+        sleep(Duration::from_millis(20));
+    }
+    let mut output = Output {
+        status: child.wait().unwrap(),
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+    };
+    let errors = child.stderr.as_mut().unwrap();
+    std::io::Read::read_to_end(errors, &mut output.stderr).unwrap();
+    output
+}
