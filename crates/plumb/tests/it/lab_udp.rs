@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::network::Network;
-use crate::common::{late_s, logged_by, measured_in, words};
+use crate::common::{logged_by, measured_in, words};
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::LabClock;
@@ -152,8 +152,8 @@ fn one_way_delay_is_within_its_uncertainty_where_ways_differ() {
             off_s <= delay.uncertainty_s,
             "{way}: {truth_s} s, measured {delay:?}"
         );
-        // Half of 30 ms, and what a busy machine adds.
-        assert!((0.015..0.020).contains(&delay.uncertainty_s), "{delay:?}");
+        // Half of 30 ms, and a few system calls.
+        assert!((0.015..0.0152).contains(&delay.uncertainty_s), "{delay:?}");
     }
 }
 
@@ -171,7 +171,7 @@ fn a_slow_line_shows_its_rate_and_not_what_was_asked() {
         assert_eq!(measured(udp), truth(&log, way), "{way}");
         let pdv = udp.receiver.as_ref().unwrap().pdv_s.unwrap();
         // The queue: nothing, and then all of it.
-        let most = 0.115 + late_s(&run);
+        let most = 0.103;
         assert!((0.090..most).contains(&pdv.max), "{pdv:?}");
     }
 }
@@ -192,7 +192,7 @@ fn losses_and_delays_are_told_when_they_are() {
     let all_lost = truth(&log, "up").lost as f64;
     assert_eq!(result.receiver.as_ref().unwrap().lost as f64, all_lost);
     let told = lost.iter().sum::<f64>() * 20.0;
-    assert!((told / all_lost - 1.0).abs() < 0.05, "{told} of {all_lost}");
+    assert!((told / all_lost - 1.0).abs() < 0.01, "{told} of {all_lost}");
     let dead = lost.iter().filter(|ratio| **ratio == 1.0).count();
     // Of 500 ms at least three tenths whole, twice, and never more than five.
     assert!((6..=10).contains(&dead), "{lost:?}");
@@ -204,7 +204,7 @@ fn losses_and_delays_are_told_when_they_are() {
     let delays: Vec<(f64, f64)> = down.series["pdv_s"].points().collect();
     let at = |t_s: f64| delays.iter().find(|(t, _)| *t >= t_s).unwrap().1;
     let grown = at(3.0) - at(1.0);
-    assert!((0.7..0.9).contains(&grown), "{grown}");
+    assert!((0.75..0.85).contains(&grown), "{grown}");
     let greatest = down.series["pdv_max_s"].points().map(|(_, v)| v);
     let most = result.receiver.as_ref().unwrap().pdv_s.unwrap().max;
     assert!((greatest.fold(0.0, f64::max) - most).abs() < 1e-6);

@@ -46,7 +46,7 @@ fn ways_that_differ_are_seen_by_one_clock_and_bounded_by_two() {
     let least = |owd: &OwdResult| [&owd.up, &owd.down].map(|way| way.delay.unwrap().delay_s.min);
     let [up, down] = least(owd);
     assert!(
-        (0.005..0.0055).contains(&up) && (0.025..0.0255).contains(&down),
+        (0.005..0.0051).contains(&up) && (0.025..0.0251).contains(&down),
         "{up} {down}"
     );
     assert!(

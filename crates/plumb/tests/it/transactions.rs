@@ -12,15 +12,14 @@ const DELAY: &str = r#"{ type = "delay", delay = "10ms" }"#;
 
 const RTT_S: f64 = 0.020;
 
-/// What two schedulers, the driver's lateness and, for TLS, the computing of both ends add to each round trip of the fastest.
-const SLACK_S: f64 = 0.002;
+/// What system calls and the links' own microseconds add to each round trip: in virtual time computing takes none.
+const SLACK_S: f64 = 0.0002;
 
-/// Whether the fastest takes its round trips and little more. How much longer the others take, the machine decides: nothing that
-/// takes another round trip is as fast as half of one more.
+/// Whether all but a few that were lost take their round trips and nothing more.
 fn are_round_trips(times: Distribution, round_trips: f64) {
     let (least, most) = (round_trips * RTT_S, round_trips * (RTT_S + SLACK_S));
     assert!(
-        (least..most).contains(&times.min) && times.p25 < (round_trips + 0.5) * RTT_S,
+        (least..most).contains(&times.min) && times.p95 < most,
         "not {round_trips} round trips: {times:?}"
     );
 }
@@ -92,7 +91,7 @@ fn at_once(result: &TransactionsResult, streams: f64) {
     let under_way = result.rate_tps * mean_s;
     let cut_off = streams * mean_s / 3.0;
     assert!(
-        (0.95 * streams - cut_off..1.02 * streams).contains(&under_way),
+        (0.99 * streams - cut_off..1.01 * streams).contains(&under_way),
         "{under_way} of {streams}: {result:?}"
     );
 }
