@@ -117,7 +117,16 @@ fn ndt7_client() {
                 8.0 * answer["bytes"].as_f64().unwrap() / answer["seconds"].as_f64().unwrap(),
                 test,
             ),
-            _ => answers.is_about(8.0 * app["NumBytes"].as_f64().unwrap() / seconds, test),
+            _ => {
+                // The server has what the client says, but for what was under way: up to 4 MB wait in the client's send
+                // buffer and the queue. How long the client goes on with its last message, 3.0 to 3.6 s were seen, is its own.
+                let client = |name: &str| answer[name].as_f64().unwrap();
+                let bytes = app["NumBytes"].as_f64().unwrap();
+                assert!((seconds - client("seconds")).abs() < 0.03, "{answer}");
+                assert!((0.9..=1.0).contains(&(bytes / client("bytes"))), "{answer}");
+                let ratio = 8.0 * bytes / seconds / TCP_BPS;
+                assert!((0.8..1.02).contains(&ratio), "{ratio}: {answer}");
+            }
         }
         let min_rtt_us = last["TCPInfo"]["MinRTT"].as_f64().unwrap();
         assert!((20e3..45e3).contains(&min_rtt_us), "{min_rtt_us}");
