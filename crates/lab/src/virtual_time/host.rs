@@ -35,15 +35,34 @@ const MEMORY_FOLDERS: [&str; 3] = ["/dev/shm", "/run/shm", "/tmp"];
 /// What must be free there.
 const LEAST_FREE_BYTES: u64 = 256 << 20;
 
-/// The guest says so every second of its own time. A program that neither waits nor asks for the time keeps that from
-/// passing; so do many packets on a slow machine, which took it 20 s at most.
-const STALLED_AFTER: Duration = Duration::from_secs(300);
-
 /// How long the kernel may take to boot: 1 s of a processor, on a machine that many use.
 const BOOTS_WITHIN: Duration = Duration::from_secs(120);
 
 /// How long a program may go on after a signal that ends it, of real time.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// What the user may say of a lab in virtual time.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The kernel; `None` for the first that is found.
+    pub kernel: Option<PathBuf>,
+    /// How long this machine may take over a second of virtual time. The guest reports every second of its own. A program
+    /// that computes, or waits awake, keeps that from passing; so do many packets on a slow machine.
+    pub patience: Duration,
+}
+
+/// What the kernel says before it ends (`start_up.c` and `trap.c` of User Mode Linux), and what that means for the user.
+const MEANINGS: [(&str, &str); 2] = [
+    (
+        "check_ptrace",
+        "it may neither trace programs here (ptrace) nor filter their system calls (seccomp), as in some containers and \
+         under a hardened kernel; run it outside of them, or leave --virtual out",
+    ),
+    (
+        "likely just ran out of space",
+        "the folder in which its memory lies is full; set TMPDIR to one with more room",
+    ),
+];
 
 /// Runs a command in a kernel whose time is virtual and returns its exit status. Arguments, environment, directory and
 /// files are those that it would have here.
@@ -52,8 +71,8 @@ const GRACE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// When there is no kernel, it does not boot, or nothing moves in it.
-pub fn run(named_kernel: Option<&Path>, command: &[OsString]) -> Result<i32, LabError> {
-    let kernel = kernel::find(named_kernel)?;
+pub fn run(settings: &Settings, command: &[OsString]) -> Result<i32, LabError> {
+    let kernel = kernel::find(settings.kernel.as_deref())?;
     // Before any thread, so that all have them blocked and only the descriptor sees them.
     let signals = outside_signals()?;
     let _processor = Processor::take()?;
@@ -67,6 +86,7 @@ pub fn run(named_kernel: Option<&Path>, command: &[OsString]) -> Result<i32, Lab
         from_guest,
         stdio,
         start: Some(start),
+        patience: settings.patience,
         heard: Instant::now(),
         kill_at: None,
     }
@@ -167,7 +187,9 @@ impl Machine {
             .wait()
             .map_or_else(|e| e.to_string(), crate::program::describe);
         let problem = format!("the lab's kernel {} ended ({how})", kernel.display());
-        LabError::Virtual(with_last_words(&problem, Some(&self.words)))
+        let said = with_last_words(&problem, Some(&self.words));
+        let meaning = MEANINGS.iter().find(|(words, _)| said.contains(words));
+        LabError::Virtual(meaning.map_or(said, |(_, meaning)| format!("{problem}: {meaning}")))
     }
 }
 
@@ -274,6 +296,7 @@ struct Session {
     stdio: UserSide,
     /// Until the guest is ready for it.
     start: Option<Start>,
+    patience: Duration,
     /// When the guest last said something.
     heard: Instant,
     /// When the guest is given up, after a signal.
@@ -341,7 +364,7 @@ impl Session {
     fn patience(&self) -> Duration {
         match self.start {
             Some(_) => BOOTS_WITHIN,
-            None => STALLED_AFTER,
+            None => self.patience,
         }
     }
 
@@ -361,7 +384,7 @@ impl Session {
             Some(_) => format!("the lab's kernel did not boot within {seconds} s"),
             None => format!(
                 "no time passed in the lab for {seconds} s of this machine's: a program in it computes, or waits awake, \
-                 and virtual time passes only while programs sleep; the lab was ended"
+                 and virtual time passes only while programs sleep; the lab was ended (--patience allows it longer)"
             ),
         };
         Err(LabError::Virtual(why).into())

@@ -17,7 +17,7 @@ mod processor;
 use plumb_net::clock;
 
 pub use self::guest::boot;
-pub use self::host::run;
+pub use self::host::{Settings, run};
 pub use self::kernel::KERNEL_VARIABLE;
 
 /// The console that both sides talk over, in the guest's /dev.

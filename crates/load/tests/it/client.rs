@@ -47,11 +47,7 @@ fn a_port_that_says_nothing() {
         let _ = socket.read_to_end(&mut Vec::new());
     });
     assert!(matches!(error, ClientError::Mute { .. }), "{error:?}");
-    assert!(
-        begun.elapsed() < 2 * TIMEOUT + Duration::from_millis(500),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < 10 * TIMEOUT, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -263,12 +263,12 @@ impl Do {
 
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let failed = LAB_FAILED as u8;
-    if let Some(kernel) = arguments
+    if let Some(settings) = arguments
         .action
         .clock()
         .and_then(virtual_time::Options::to_enter)
     {
-        return virtual_time::enter(kernel);
+        return virtual_time::enter(&settings);
     }
     let result = match arguments.action {
         Do::List { words, json } => list::list(&words, json),

@@ -1,14 +1,16 @@
 //! `--virtual`: a lab whose clock is its own. The same command line runs inside.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use plumb_lab::supervise::LAB_FAILED;
-use plumb_lab::virtual_time;
+use plumb_lab::virtual_time::{self, Settings};
 
 use super::complain::complain;
+use crate::quantity::time_above_zero;
 
 /// Which clock a lab has.
 #[derive(Args)]
@@ -23,25 +25,31 @@ pub(super) struct Options {
     /// Without it the first of: PLUMB_LAB_KERNEL, plumb-lab-kernel beside the program, in ~/.cache/plumb, in /usr/lib/plumb.
     #[arg(long, value_name = "FILE", requires = "is_virtual")]
     kernel: Option<PathBuf>,
+    /// How long a second of --virtual may take
+    ///
+    /// Of this machine's time: a program in the lab that computes, or waits awake, keeps virtual time from passing. The lab
+    /// is ended then.
+    #[arg(long, value_name = "TIME", requires = "is_virtual", default_value = "5m", value_parser = time_above_zero, hide_short_help = true)]
+    patience: Duration,
 }
 
-/// Where the kernel is that was named, if one was.
-type Kernel<'a> = Option<&'a Path>;
-
 impl Options {
-    /// The kernel that is to be entered: none where the clock is to be the machine's, or is virtual already.
-    pub(super) fn to_enter(&self) -> Option<Kernel<'_>> {
-        (self.is_virtual && !virtual_time::inside()).then_some(self.kernel.as_deref())
+    /// What is to be entered: nothing where the clock is to be the machine's, or is virtual already.
+    pub(super) fn to_enter(&self) -> Option<Settings> {
+        (self.is_virtual && !virtual_time::inside()).then(|| Settings {
+            kernel: self.kernel.clone(),
+            patience: self.patience,
+        })
     }
 }
 
 /// Runs this command line inside.
-pub(super) fn enter(kernel: Kernel<'_>) -> ExitCode {
+pub(super) fn enter(settings: &Settings) -> ExitCode {
     let arguments = std::env::args_os().skip(1);
     let run = || -> anyhow::Result<i32> {
         let program = std::env::current_exe()?.into_os_string();
         let command: Vec<OsString> = std::iter::once(program).chain(arguments).collect();
-        Ok(virtual_time::run(kernel, &command)?)
+        Ok(virtual_time::run(settings, &command)?)
     };
     let status = run().unwrap_or_else(|error| {
         complain(&format!("{error:#}"));

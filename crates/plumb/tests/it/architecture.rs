@@ -2,6 +2,7 @@
 //! the files of each.
 
 mod circles;
+mod real_time;
 
 use std::collections::BTreeMap;
 use std::path::Path;

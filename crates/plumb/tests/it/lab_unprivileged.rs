@@ -56,9 +56,6 @@ fn without_root_it_works_in_a_user_namespace() {
         let run: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
         let result = &run["measurements"][0]["result"];
         assert_eq!(result["received"], 20, "{result}");
-        // Of ordinary priority it waits for its processor as other programs do: the fastest packet is the path's.
-        let rtt = result.pointer("/rtt_s/min").unwrap().as_f64().unwrap();
-        assert!((0.004..0.010).contains(&rtt), "{rtt}");
         let notes = run["local"]["lab"]["notes"].to_string();
         assert!(notes.contains("ordinary priority"), "{notes}");
 

@@ -227,12 +227,10 @@ fn reflectors_of_other_makes_are_understood() {
             (far.synchronised, far.max_error_s),
             (true, Some(1.0 / 256.0))
         );
-        // Over the loopback, whose round trips are short of a millisecond but on a busy machine.
-        assert!(
-            owd.clocks.offset_s.unwrap().abs() < 0.01,
-            "{:?}",
-            owd.clocks
-        );
+        // Both ends read one clock, however late the machine answers.
+        let (offset_s, uncertainty_s) = (owd.clocks.offset_s, owd.clocks.uncertainty_s);
+        let off_s = offset_s.unwrap().abs();
+        assert!(off_s <= uncertainty_s.unwrap(), "{:?}", owd.clocks);
         reflector.join().unwrap();
     }
 }

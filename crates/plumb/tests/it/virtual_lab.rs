@@ -16,7 +16,7 @@ use plumb_model::run::{LabClock, Run};
 use crate::common::machine::descendants;
 use crate::common::network::Network;
 use crate::common::slots::{self, Weight};
-use crate::common::{PLUMB, in_lab, measured_in, output_of, stderr, stdout};
+use crate::common::{PLUMB, in_lab, measured_in, need_root, output_of, stderr, stdout};
 
 /// Ten times what the end of a lab takes.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
@@ -199,6 +199,153 @@ fn why_there_is_no_lab_is_said() {
         stderr(&output).contains("no-such-scenario"),
         "{}",
         stderr(&output)
+    );
+}
+
+/// A shell script around `plumb lab run --virtual`, with file systems of its own: root's.
+fn among_other_file_systems(script: &str) -> Output {
+    need_root();
+    let mut command = Command::new("unshare");
+    let script = format!("set -e; P={PLUMB}; {script}");
+    output_of(
+        command
+            .args(["--mount", "sh", "-c", &script])
+            .env_remove("TMPDIR"),
+    )
+}
+
+#[test]
+fn where_its_memory_cannot_lie_is_said_and_another_folder_serves() {
+    let lab = "$P lab run --virtual fibre -- echo inside";
+    for (options, why) in [
+        ("size=1m", "has 1 MiB free"),
+        ("noexec", "allows no programs"),
+    ] {
+        let mounts = "for at in /dev/shm /tmp; do mount -t tmpfs -o OPTIONS none $at; done"
+            .replace("OPTIONS", options);
+        let output = among_other_file_systems(&format!("{mounts}; {lab}"));
+        assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+        for words in [why, "/dev/shm", "/tmp", "set TMPDIR"] {
+            assert!(
+                stderr(&output).contains(words),
+                "{words}: {}",
+                stderr(&output)
+            );
+        }
+        let room = "mount -t tmpfs none /mnt; export TMPDIR=/mnt";
+        let output = among_other_file_systems(&format!("{mounts}; {room}; {lab}; ls /mnt"));
+        assert_eq!(stdout(&output), "inside\n", "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_full_disk_ends_what_fills_it_and_says_so() {
+    // The guest's memory itself.
+    let output = among_other_file_systems(
+        "mount -t tmpfs -o size=300m none /dev/shm;
+         status=0; $P lab run --virtual fibre -- python3 -c 'print(len(bytes([1]) * (800 << 20)))' || status=$?;
+         ls /dev/shm; exit $status",
+    );
+    let said = stderr(&output);
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(125), ""),
+        "{said}"
+    );
+    assert!(
+        said.contains("memory lies is full") && !said.contains("Call Trace"),
+        "{said}"
+    );
+    // A file of the user's: the program in the lab hears of it.
+    let output = among_other_file_systems(
+        "mount -t tmpfs -o size=64k none /mnt; $P lab run --virtual fibre -- dd if=/dev/zero of=/mnt/file bs=1k count=100",
+    );
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+}
+
+/// A filter of system calls (`seccomp(2)`) that refuses ptrace (101) and seccomp (317), as containers do.
+const CONFINED: &str = r#"
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+load, equal, answer = 0x20, 0x15, 0x06
+program = [(load, 0, 0, 0)]
+for number in (101, 317):
+    program += [(equal, 0, 1, number), (answer, 0, 0, 0x00050001)]
+program.append((answer, 0, 0, 0x7fff0000))
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("program", ctypes.c_void_p)]
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Filter(len(program), ctypes.addressof(code))), 0, 0) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn a_machine_that_forbids_it_is_named() {
+    let mut command = Command::new("python3");
+    command.args(["-c", CONFINED, PLUMB]);
+    let output = output_of(command.args(["lab", "run", "--virtual", "fibre", "--", "true"]));
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(
+        said.contains("ptrace") && said.contains("seccomp"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_program_that_waits_awake_ends_the_lab_after_a_bound() {
+    let _slot = slots::take(Weight::Virtual);
+    let mut child = Command::new(PLUMB)
+        .args(["lab", "run", "--virtual", "--patience", "2s", "fibre", "--"])
+        .args(["python3", "-c", "while True: pass"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = ended(&mut child);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(
+        said.contains("no time passed in the lab for 2 s") && said.contains("waits awake"),
+        "{said}"
+    );
+}
+
+#[test]
+fn more_labs_than_processors_are_exact_too() {
+    let all: Vec<f64> = std::thread::scope(|scope| {
+        let labs: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut command = Command::new("taskset");
+                    command.args(["--cpu-list", "0", PLUMB]).args([
+                        "lab",
+                        "run",
+                        "--virtual",
+                        "home-cable",
+                        "--",
+                    ]);
+                    let output = command
+                        .args([
+                            "plumb", "ping", "server", "-c", "20", "-i", "20ms", "--json",
+                        ])
+                        .output();
+                    let run = Run::from_json(&stdout(&output.unwrap())).unwrap();
+                    let Outcome::Ping(ping) = &run.measurements[0].outcome else {
+                        panic!("{run:?}")
+                    };
+                    ping.rtt_s.unwrap().p50
+                })
+            })
+            .collect();
+        labs.into_iter().map(|lab| lab.join().unwrap()).collect()
+    });
+    assert!(
+        all.iter().all(|rtt_s| (0.018..0.0182).contains(rtt_s)),
+        "{all:?}"
     );
 }
 

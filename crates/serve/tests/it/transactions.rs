@@ -69,7 +69,7 @@ fn check(outcome: &PhaseOutcome) -> &TransactionsResult {
     assert!((result.rate_tps / rate - 1.0).abs() < 1e-9, "{result:?}");
     let latency = result.latency_s.unwrap();
     assert_eq!(latency.count, result.completed);
-    assert!(latency.min > 0.0 && latency.p50 < 0.1, "{latency:?}");
+    assert!(latency.min > 0.0, "{latency:?}");
     let counted: f64 = of_kind.series["completed_count"]
         .points()
         .map(|p| p.1)

@@ -1,0 +1,209 @@
+//! A test in real time judges what a program does, and no figure that it measured: on a machine that others use as well
+//! such a figure is the machine's. Figures are judged in virtual time (`tests/README.md`).
+
+use std::path::{Path, PathBuf};
+
+use super::crates;
+
+/// What a test of the whole program has that measures in real time: on this machine's own addresses, or in a lab of its
+/// own kernel. Those of other crates have no other time.
+const REAL: &[&str] = &[
+    "127.0.0.1",
+    "[::1]",
+    "in_real_time()",
+    "LabClock::Real",
+    "Lab::up(",
+    "\"lab\", \"up\"",
+];
+
+/// It has examples of what is not allowed.
+const THIS: &str = "architecture/real_time.rs";
+
+/// A lab that falls behind is the subject of the first. The second has a rate that no machine exceeds.
+const ALLOWED: &[&str] = &[
+    "what_waits_to_be_read_is_late",
+    "a_paced_rate_is_what_was_asked_for_and_ends_a_phase",
+];
+
+/// Names of figures that are measured, by their ends.
+const FIGURES: &[&str] = &[
+    "rtt",
+    "rtt_s",
+    "rtt_ms",
+    "_bps",
+    "bps",
+    "_tps",
+    "duration_s",
+    "delay_s",
+    "handshake_s",
+    "latency_s",
+    "offset_s",
+    "pdv_s",
+    "p25",
+    "p50",
+    "p75",
+    "p95",
+    "p99",
+    "mean",
+    "median",
+    "loss_ratio",
+    "as_secs_f64",
+    "as_millis",
+    "took",
+    "elapsed",
+];
+
+const COMPARISONS: &[&str] = &[" < ", " > ", " <= ", " >= ", ".contains(&", ".abs()"];
+
+/// A time limit of a test, of a second or more, or that a program lasts as long as it was asked to.
+fn is_time_limit(condition: &str) -> bool {
+    let mut sides = condition.splitn(3, [' ']);
+    let (Some(clock), Some(sign), Some(limit)) = (sides.next(), sides.next(), sides.next()) else {
+        return false;
+    };
+    let clocks = ["elapsed()", "elapsed", "took", "duration_s"];
+    let is_short = limit.contains("from_millis") || limit.starts_with("0.");
+    clocks.iter().any(|end| clock.ends_with(end)) && (sign.starts_with('>') || !is_short)
+}
+
+/// That there is a figure is true on any machine, and so is what holds between the figures of one Run.
+fn is_arithmetic(condition: &str) -> bool {
+    let mut words = condition.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let has_number = words.any(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    !has_number
+        || condition.contains(" > 0")
+        || (condition.ends_with(".abs() < 1e-6") || condition.ends_with(".abs() < 1e-9"))
+}
+
+fn is_figure(condition: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = condition.split(|c| !is_word(c));
+    words.any(|word| {
+        let mut figures = FIGURES.iter();
+        figures.any(|figure| word == *figure || figure.starts_with('_') && word.ends_with(figure))
+    })
+}
+
+/// What an assertion begins with, up to its message: blanks are as one.
+fn conditions(function: &str) -> Vec<String> {
+    let assertions = function.split("assert!(").skip(1);
+    let conditions = assertions.map(|rest| {
+        let mut depth = 0;
+        let end = rest.find(|c| {
+            depth +=
+                i32::from(matches!(c, '(' | '[' | '{')) - i32::from(matches!(c, ')' | ']' | '}'));
+            depth < 0 || depth == 0 && c == ','
+        });
+        let condition = &rest[..end.unwrap_or(rest.len())];
+        condition.split_whitespace().collect::<Vec<_>>().join(" ")
+    });
+    conditions.collect()
+}
+
+/// The functions of a file by their names: each ends where the next begins.
+fn functions(text: &str) -> Vec<(&str, &str)> {
+    let starts: Vec<usize> = text.match_indices("\nfn ").map(|(at, _)| at).collect();
+    let others = text.match_indices("\npub(crate) fn ").map(|(at, _)| at);
+    let mut starts: Vec<usize> = starts.into_iter().chain(others).collect();
+    starts.sort_unstable();
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let pieces = starts
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| &text[*start..end]);
+    let named = pieces.map(|piece| {
+        let (_, rest) = piece.split_once("fn ").unwrap_or(("", piece));
+        (rest.split(['(', '<']).next().unwrap_or_default(), piece)
+    });
+    named.collect()
+}
+
+fn judged_in_real_time(file: &Path, text: &str) -> Vec<String> {
+    let is_whole_program = file.starts_with(crates().join("plumb"));
+    let mut found = Vec::new();
+    for (name, function) in functions(text) {
+        let is_real = !is_whole_program || REAL.iter().any(|mark| function.contains(mark));
+        if !is_real || ALLOWED.contains(&name) {
+            continue;
+        }
+        for condition in conditions(function) {
+            let judges = condition.split(" && ").any(|part| {
+                let compares = COMPARISONS.iter().any(|sign| part.contains(sign));
+                compares && is_figure(part) && !is_time_limit(part) && !is_arithmetic(part)
+            });
+            if judges {
+                found.push(format!("{name}: {condition}"));
+            }
+        }
+    }
+    found
+}
+
+/// The integration tests of the gate: `slow` compares both clocks, and `vm` has a kernel of its own.
+fn tests(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("slow") && !path.ends_with("vm") {
+            tests(&path, files);
+        } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with(THIS) {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_test_of_the_gate_judges_a_figure_that_it_measured_in_real_time() {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(crates()).unwrap() {
+        tests(&entry.unwrap().path().join("tests/it"), &mut files);
+    }
+    assert!(files.len() > 100, "{}", files.len());
+    let mut found = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let judged = judged_in_real_time(&file, &text);
+        found.extend(
+            judged
+                .iter()
+                .map(|judged| format!("{}: {judged}", file.display())),
+        );
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn figures_are_found_where_they_are_judged() {
+    let whole = crates().join("plumb/tests/it/a.rs");
+    let of = |body: &str| {
+        let text = format!("\nfn a() {{\n    serves(\"127.0.0.1\");\n    {body}\n}}\n");
+        judged_in_real_time(&whole, &text).len()
+    };
+    for figure in [
+        "assert!(rtt < 0.1, \"{rtt}\");",
+        "assert!((0.8..0.82).contains(&outcome.duration_s));",
+        "assert!(\n        run.sent_bps > 1e6,\n        \"slow\"\n    );",
+        "assert!(begun.elapsed() < Duration::from_millis(300));",
+        "assert!((a.mean - b.mean).abs() < 0.1);",
+    ] {
+        assert_eq!(of(figure), 1, "{figure}");
+    }
+    for behaviour in [
+        "assert!(begun.elapsed() < PATIENCE, \"late\");",
+        "assert!(handshake_s.min > 0.0 && tls.is_some());",
+        "assert!(sent > received);",
+        "assert!(took >= LEAST);",
+        "assert!((run.bps - bytes / duration_s).abs() < 1e-6);",
+        "assert!(text.contains(\"rtt_s\"));",
+    ] {
+        assert_eq!(of(behaviour), 0, "{behaviour}");
+    }
+    let virtual_time = "\nfn a() {\n    let x = in_lab();\n    assert!(rtt < 0.1);\n}\n";
+    assert!(judged_in_real_time(&whole, virtual_time).is_empty());
+    assert_eq!(
+        judged_in_real_time(&crates().join("serve/a.rs"), virtual_time).len(),
+        1
+    );
+}
