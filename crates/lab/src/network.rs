@@ -81,10 +81,20 @@ impl Network {
                 spec.map_or(Ok(()), |spec| set_variables(spec, true))
             })?;
         }
+        for (lan, bridge) in scenario.lans.iter().zip(&network.bridges) {
+            bridge.in_network(|| {
+                let mut netlink = Netlink::open()?;
+                for number in 0..lan.nodes.len() {
+                    netlink.let_send(interface_index(&port(number))?)?;
+                }
+                Ok::<_, LabError>(())
+            })?;
+        }
         // Routes only when every link is up: a gateway behind a device that is down is refused.
         for (plan, node) in planned() {
             network.multicast.extend(node.in_network(|| route(&plan))?);
         }
+        thread::sleep(SETTLES_IN);
         if !plan.changes.is_empty() {
             let (stop, stopped) = channel();
             let (changes, nodes) = (plan.changes.clone(), nodes.clone());
@@ -104,6 +114,15 @@ impl Network {
     }
 }
 
+/// What the kernel does by itself once an address is set, above all to join the group at which neighbours ask for it (`addrconf_dad_work`
+/// in `net/ipv6/addrconf.c`), it does in threads of its own: where time is virtual, they run when others sleep.
+const SETTLES_IN: Duration = Duration::from_millis(1);
+
+/// The port of a bridge to a node. No lan has such a name.
+fn port(number: usize) -> String {
+    format!("port_{number}")
+}
+
 /// Joins the nodes of a lan by a bridge.
 fn join_lan(lan: &LanSpec, nodes: &Nodes) -> Result<Namespaces, LabError> {
     let bridge = Namespaces::create(&lan.name, || {
@@ -117,8 +136,6 @@ fn join_lan(lan: &LanSpec, nodes: &Nodes) -> Result<Namespaces, LabError> {
         netlink.set_up(interface_index(&lan.name)?, None)?;
         Ok::<_, LabError>(())
     })?;
-    // No lan has such a name.
-    let port = |number: usize| format!("port_{number}");
     for (number, node) in lan.nodes.iter().enumerate() {
         if let Some(node) = nodes.get(node) {
             node.in_network(|| {
@@ -189,7 +206,9 @@ fn route(plan: &NodePlan) -> Result<Vec<MulticastRouter>, LabError> {
     let mut netlink = Netlink::open()?;
     let mut indexes = BTreeMap::new();
     for interface in &plan.interfaces {
-        indexes.insert(interface.name.as_str(), interface_index(&interface.name)?);
+        let index = interface_index(&interface.name)?;
+        netlink.let_send(index)?;
+        indexes.insert(interface.name.as_str(), index);
     }
     let index = |name: &str| {
         let known = indexes.get(name).copied();

@@ -10,11 +10,15 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::datagram::control::Beside;
 use crate::datagram::{only_icmp_types, receive_message};
-use crate::socket_options::{HOPS, icmp_of, ip_header_bytes, local_address, set_of, tell_drops};
+use crate::socket_options::{
+    HOPS, icmp_of, ip_header_bytes, local_address, set_of, set_receive_buffer,
+};
+use crate::tcp::socket_memory;
 use crate::timestamp::{self, Stamped};
 
-/// Receive buffer asked for, in bytes: a burst of answers to all hops, with what else comes.
-const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
+/// Receive buffer asked for, in bytes: the answers to a thousand probes, each of which takes up to 2.3 kB of kernel
+/// memory, with what else comes before this program gets a processor.
+const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 
 /// A message received, its IP header taken off.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +31,6 @@ pub struct Heard {
     pub kernel_ns: Option<u64>,
     /// Its time to live, or hop limit, as it came in.
     pub hop_limit: Option<u8>,
-    /// Messages that this socket dropped for want of buffer until then.
-    pub drops: u32,
 }
 
 /// A raw socket that listens.
@@ -37,7 +39,6 @@ pub struct AnswerSocket {
     socket: Socket,
     /// Raw sockets of IPv4 are given the IP header too; those of IPv6 are not.
     ip_header: bool,
-    drops: u32,
 }
 
 impl AnswerSocket {
@@ -67,16 +68,22 @@ impl AnswerSocket {
         let (domain, _) = icmp_of(v4);
         let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
         socket.set_nonblocking(true)?;
-        socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+        set_receive_buffer(&socket, RECEIVE_BUFFER_BYTES)?;
         set_of(&socket, v4, HOPS, 1)?;
-        tell_drops(&socket)?;
         timestamp::enable(&socket, Stamped::Received)?;
         timestamp::await_receive_stamps();
         Ok(Self {
             socket,
             ip_header: v4,
-            drops: 0,
         })
+    }
+
+    /// Messages that were dropped because the receive buffer was full, since it was opened.
+    ///
+    /// # Errors
+    /// Before Linux 4.12, which does not count them.
+    pub fn dropped(&self) -> io::Result<u32> {
+        Ok(socket_memory(&self.socket)?.drops)
     }
 
     /// The next message, or `None` when none is waiting.
@@ -86,7 +93,6 @@ impl AnswerSocket {
     pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Heard>> {
         while let Some(message) = receive_message(&self.socket, buffer, 0)? {
             let beside = Beside::parse(message.control());
-            self.drops = beside.drops.unwrap_or(self.drops);
             let start = match self.ip_header {
                 true => ip_header_bytes(buffer),
                 false => 0,
@@ -101,7 +107,6 @@ impl AnswerSocket {
                 from,
                 kernel_ns: beside.kernel_ns,
                 hop_limit: beside.hop_limit,
-                drops: self.drops,
             }));
         }
         Ok(None)

@@ -142,6 +142,16 @@ impl Netlink {
         self.set_link(index, alias, "note the alias of interface")
     }
 
+    /// Has a link send that is up at both ends. The kernel does it by itself for a hundred links at once, and for others up
+    /// to a second later (`__linkwatch_run_queue` in `net/core/link_watch.c`), but at once for one that it is asked about
+    /// (`rtnl_getlink`, from Linux 6.8 on).
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn let_send(&mut self, index: u32) -> Result<(), NetlinkError> {
+        self.mtu_bytes(index).map(drop)
+    }
+
     /// The MTU of a link in bytes.
     ///
     /// # Errors

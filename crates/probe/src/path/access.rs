@@ -139,6 +139,13 @@ impl HopNetwork for Opened {
         }
     }
 
+    fn dropped_here(&self) -> u64 {
+        match self {
+            Self::Raw(raw) => raw.dropped_here(),
+            Self::Unprivileged(hops, _) => hops.dropped_here(),
+        }
+    }
+
     fn as_sent(&self, id: ProbeId, probe: &Probe) -> Vec<u8> {
         match self {
             Self::Raw(raw) => raw.as_sent(id, probe),

@@ -182,6 +182,11 @@ pub trait HopNetwork {
     /// Those of the kernel.
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Answered>>;
 
+    /// Answers that this host dropped because its own receive buffer was full, since the network was opened.
+    fn dropped_here(&self) -> u64 {
+        0
+    }
+
     /// A probe as it left, from the IP header on, to hold what was quoted of it against; empty where
     /// our packets are not our own to write.
     fn as_sent(&self, _id: ProbeId, _probe: &Probe) -> Vec<u8> {

@@ -231,6 +231,13 @@ impl HopNetwork for RawHops {
         }
     }
 
+    fn dropped_here(&self) -> u64 {
+        let sockets = std::iter::once(&self.icmp).chain(&self.direct);
+        sockets
+            .map(|socket| u64::from(socket.dropped().unwrap_or(0)))
+            .sum()
+    }
+
     fn as_sent(&self, id: ProbeId, probe: &Probe) -> Vec<u8> {
         self.packet(Known::number(id), probe)
     }

@@ -126,8 +126,8 @@ pub struct Shot {
     pub sent_ns: u64,
     /// What answered in time.
     pub seen: Option<Seen>,
-    /// Whether it was under way when this host lost its own way out: that nothing came back to it says
-    /// nothing of the path.
+    /// Whether it was under way when this host lost its own way out, or dropped answers itself: that nothing came back
+    /// to it says nothing of the path.
     pub cut_off: bool,
 }
 
@@ -181,6 +181,7 @@ struct Tracer {
     last_sent_ns: u64,
     slowest_ns: u64,
     inspected: bool,
+    dropped_here: u64,
 }
 
 /// Traces by the plan until all cycles are done and answered, or waited for long enough; `watch`
@@ -194,6 +195,8 @@ pub fn run(
     let started_ns = network.now_ns();
     let mut tracer = Tracer::new(plan, started_ns);
     let mut failures = 0;
+    // Whether nothing is here that was not looked at: where this program was late itself, answers may be.
+    let mut all_taken = true;
     loop {
         let now = network.now_ns();
         let stopped = stop.load(Ordering::Relaxed);
@@ -202,14 +205,17 @@ pub fn run(
             tracer.grow(now);
             tracer.send(network);
         }
-        if tracer.is_done(network.now_ns(), stopped) {
+        if tracer.is_done(network.now_ns(), stopped) && (all_taken || tracer.waits_for_nothing()) {
             break;
         }
         match network.receive(tracer.wake(now, stopped)) {
             Ok(answered) => {
                 failures = 0;
-                if let Some(answered) = answered {
-                    tracer.take(network, answered);
+                all_taken = answered.is_none();
+                match answered {
+                    Some(answered) => tracer.take(network, answered),
+                    // All that is here was taken.
+                    None => tracer.count_dropped(network),
                 }
                 watch(&tracer.log);
             }
@@ -250,6 +256,7 @@ impl Tracer {
             last_sent_ns: started_ns,
             slowest_ns: 0,
             inspected: false,
+            dropped_here: 0,
         }
     }
 
@@ -389,6 +396,20 @@ impl Tracer {
             if let Some(shot) = self.log.shots.get_mut(*index) {
                 shot.cut_off |= shot.sent_ns >= since;
             }
+        }
+    }
+
+    /// Answers that this host dropped are no loss on the path, and nobody knows which ones those were.
+    fn count_dropped(&mut self, network: &mut impl HopNetwork) {
+        let dropped = network.dropped_here();
+        if dropped > self.dropped_here {
+            self.dropped_here = dropped;
+            self.cut_off(network.now_ns());
+            self.note(
+                "This host dropped answers, because its own receive buffer was full: probes that were under way \
+                 then are not counted."
+                    .to_owned(),
+            );
         }
     }
 

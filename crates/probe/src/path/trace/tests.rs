@@ -23,6 +23,11 @@ struct Fake {
     detour_from_ns: u64,
     /// From this time on, for so long, our own interface is down.
     down: (u64, u64),
+    /// How many answers our own receive buffer holds, and how many it dropped.
+    buffer: usize,
+    dropped: u64,
+    /// When our own program stops, and for how long.
+    stops: (u64, u64),
 }
 
 #[derive(Clone)]
@@ -57,6 +62,9 @@ impl Fake {
             hops,
             detour_from_ns: u64::MAX,
             down: (u64::MAX, 0),
+            buffer: usize::MAX,
+            dropped: 0,
+            stops: (u64::MAX, 0),
         }
     }
 }
@@ -79,7 +87,9 @@ impl HopNetwork for Fake {
         let hop = self.hops.get(index).unwrap();
         let asked = self.asked.get_mut(index).unwrap();
         *asked += 1;
-        if (hop.answers)(*asked - 1) {
+        if (hop.answers)(*asked - 1) && self.queue.len() >= self.buffer {
+            self.dropped += 1;
+        } else if (hop.answers)(*asked - 1) {
             let last = index + 1 == self.hops.len();
             let moved = index == 1 && self.now >= self.detour_from_ns;
             let from = if last {
@@ -107,7 +117,14 @@ impl HopNetwork for Fake {
         Ok(ProbeId(id))
     }
 
+    fn dropped_here(&self) -> u64 {
+        self.dropped
+    }
+
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Answered>> {
+        if self.now >= self.stops.0 {
+            self.now += std::mem::take(&mut self.stops.1);
+        }
         match self.queue.peek() {
             Some(Reverse((at, id))) if *at <= until_ns.max(self.now) => {
                 self.now = self.now.max(*at);
@@ -315,6 +332,41 @@ fn an_interface_that_goes_down_is_no_loss_on_the_path() {
             "{last:?}"
         );
     }
+}
+
+#[test]
+fn answers_that_came_while_this_program_stood_still_count() {
+    // When all is sent, and the last answers are on their way.
+    for stops_ms in [60, 80, 100, 120] {
+        let mut fake = Fake::new(line(5, 100 * MS));
+        fake.stops = (fake.now + stops_ms * MS, 5_000 * MS);
+        let log = traced(fake, |plan| plan.cycles = Some(3));
+        let result = log.result(ProtocolAndPort::Icmp);
+        assert!(
+            result.reached && result.loss.is_none(),
+            "{stops_ms}: {result:?}"
+        );
+        assert!(result.hops.iter().all(|hop| hop.sent == hop.received));
+    }
+}
+
+#[test]
+fn answers_that_this_host_dropped_are_no_loss_on_the_path() {
+    let mut fake = Fake::new(line(5, 40 * MS));
+    fake.buffer = 6;
+    let log = traced(fake, |plan| {
+        plan.cycles = Some(20);
+        plan.interval = Duration::from_millis(20);
+    });
+    let result = log.result(ProtocolAndPort::Icmp);
+    assert!(result.reached && result.loss.is_none(), "{result:?}");
+    let dropped = |note: &String| note.contains("its own receive buffer was full");
+    assert_eq!(log.notes.iter().filter(|note| dropped(note)).count(), 1);
+    let last = result.hops.last().unwrap();
+    assert!(
+        last.sent == last.received && last.received > 0 && last.received < 20,
+        "{last:?}"
+    );
 }
 
 #[test]
