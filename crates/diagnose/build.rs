@@ -16,11 +16,19 @@ fn main() -> io::Result<()> {
             continue;
         };
         modules += &format!("#[path = {file:?}]\nmod {name};\n");
-        table += &format!("    ({:?}, &{name}::CAUSE),\n", name.replace('_', "-"));
+        let word: String = name.split('_').map(capital).collect();
+        table += &format!("    (Cause::{word}, &{name}::CAUSE),\n");
     }
     let all = format!(
-        "{modules}\n/// Every file in `causes/`, by the cause's word.\nconst FILES: &[(&str, &Entry)] = &[\n{table}];\n"
+        "{modules}\n/// Every file in `causes/`, by its cause.\nconst FILES: &[(Cause, &Entry)] = &[\n{table}];\n"
     );
     let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("cargo sets OUT_DIR"))?;
     fs::write(Path::new(&out).join("causes.rs"), all)
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }

@@ -9,9 +9,14 @@ use crate::{Case, host};
 
 include!(concat!(env!("OUT_DIR"), "/causes.rs"));
 
+const _: () = assert!(
+    FILES.len() == Cause::WORDS.len(),
+    "each cause of plumb_model has a file in causes/, and each file there a cause"
+);
+
 /// What is known of a cause.
 pub fn entry(cause: Cause) -> &'static Entry {
-    let known = FILES.iter().find(|(word, _)| *word == cause.name());
+    let known = FILES.iter().find(|(known, _)| *known == cause);
     known.map_or(&unexplained::CAUSE, |(_, entry)| entry)
 }
 
@@ -74,9 +79,11 @@ mod tests {
 
     #[test]
     fn every_cause_has_its_file_and_says_what_it_is() {
-        assert_eq!(FILES.len(), Cause::WORDS.len());
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/causes");
         for ((cause, word), meaning) in Cause::WORDS.iter().zip(Cause::MEANINGS) {
-            assert!(FILES.iter().any(|(file, _)| file == word), "{word}");
+            let file = folder.join(word.replace('-', "_")).with_extension("rs");
+            let text = std::fs::read_to_string(file).unwrap();
+            assert_eq!(text.lines().next(), Some(format!("//!{meaning}").as_str()));
             assert!(meaning.ends_with('.'), "{word}: {meaning}");
             assert!(
                 !entry(*cause).vanishes.is_empty(),

@@ -14,6 +14,9 @@ pub(crate) type Rule = fn(&Case<'_>) -> Vec<Finding>;
 /// What is known of a cause.
 pub struct Entry {
     pub family: Family,
+    pub harms: Harm,
+    pub often: Often,
+    pub(crate) rank: Rank,
     /// What makes it vanish, and so would prove it: a clause.
     pub vanishes: &'static str,
     /// What must have been measured before it can be called absent: all of it.
@@ -35,6 +38,9 @@ impl Entry {
     /// One that resembles nothing, predicts nothing, yields to nothing and accounts for no sign: a file says what differs.
     pub(crate) const PLAIN: Self = Self {
         family: Family::Path,
+        harms: Harm::Rate,
+        often: Often::REFERENCE,
+        rank: Rank::Usual,
         vanishes: "",
         needs: &[],
         resembles: &[],
@@ -69,6 +75,46 @@ impl Family {
             Self::Other => "Other",
         }
     }
+}
+
+/// What a cause takes from a path first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harm {
+    /// Packets come late, or each with another delay.
+    Delay,
+    /// Packets do not come at all.
+    Delivery,
+    /// Few packets come in a time.
+    Rate,
+}
+
+/// By how many bits a cause is more (or less) frequent than the reference, before anything is measured
+/// (`weighing/prior.rs`): of these paths, in powers of two.
+#[derive(Debug, Clone, Copy)]
+pub struct Often {
+    pub home: f64,
+    pub campus: f64,
+    pub cloud: f64,
+    pub mobile: f64,
+}
+
+impl Often {
+    const REFERENCE: Self = Self {
+        home: 0.0,
+        campus: 0.0,
+        cloud: 0.0,
+        mobile: 0.0,
+    };
+}
+
+/// Where a finding stands among those that are as bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// Nothing that is done about others helps while it is there.
+    First,
+    Usual,
+    /// What explains it comes before it.
+    Last,
 }
 
 /// Whether a sign is of a load that a finding is about: of its direction, or of both; of any where the finding has none.

@@ -44,7 +44,7 @@ mod verdict;
 pub mod weighing;
 mod window;
 
-use plumb_model::finding::{Cause, Finding, Verdict};
+use plumb_model::finding::{Finding, Verdict};
 use plumb_model::order::sort_few;
 
 use excess::excess;
@@ -59,6 +59,7 @@ pub use verdict::{local, without_load, without_responder};
 /// Everything that holds the path back, worst first, and what it comes to.
 pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {
     let mut findings = verdict::with_unexplained(case, weighing::found(case));
+    let rank = |finding: &Finding| causes::entry(finding.cause).rank;
     let bears_on = |finding: &Finding| relevance::bears_on(case.asked, finding.cause);
     sort_few(&mut findings, |a, b| {
         b.severity
@@ -70,16 +71,4 @@ pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {
     goals::explain(&mut findings);
     let verdict = verdict::verdict(case, scope, &findings);
     (findings, verdict)
-}
-
-/// Among findings as bad as each other: what carries nothing has no other fault, and what is
-/// unexplained comes after what is.
-fn rank(finding: &Finding) -> u8 {
-    match finding.cause {
-        // Nothing that is done about a queue brings the far end nearer.
-        Cause::NothingCarried | Cause::Satellite => 0,
-        // What explains it comes first.
-        Cause::Unexplained | Cause::GoalMissed => 2,
-        _ => 1,
-    }
 }

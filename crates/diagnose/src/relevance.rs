@@ -4,56 +4,24 @@ use plumb_model::finding::Cause;
 use plumb_model::goal::{Asked, Complaint, Purpose};
 
 use crate::causes;
-use crate::entry::Family;
+use crate::entry::Harm;
 
-/// What a use suffers from first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
-    /// Packets that come soon, and each like the other.
-    Delay,
-    /// Packets that come at all.
-    Delivery,
-    /// Many packets in little time.
-    Rate,
-}
-
-/// The needs of a use or a complaint (PERT Performance Guides, table 1.3); none where nothing was asked for.
-fn needs(asked: &Asked) -> &'static [Need] {
+/// What a use, or what is complained of, suffers from first (PERT Performance Guides, table 1.3); none where nothing was asked for.
+fn harms(asked: &Asked) -> &'static [Harm] {
     match (asked.purpose, asked.complaint) {
-        (_, Some(Complaint::Response)) => &[Need::Delay],
-        (_, Some(Complaint::Reliability)) => &[Need::Delivery],
-        (_, Some(Complaint::Throughput)) => &[Need::Rate],
-        (Some(Purpose::Call | Purpose::Game | Purpose::Vr), None) => &[Need::Delay, Need::Delivery],
-        (Some(Purpose::Video | Purpose::Transfer | Purpose::Backup), None) => &[Need::Rate],
-        (Some(Purpose::Web), None) => &[Need::Delay, Need::Rate],
+        (_, Some(Complaint::Response)) => &[Harm::Delay],
+        (_, Some(Complaint::Reliability)) => &[Harm::Delivery],
+        (_, Some(Complaint::Throughput)) => &[Harm::Rate],
+        (Some(Purpose::Call | Purpose::Game | Purpose::Vr), None) => &[Harm::Delay, Harm::Delivery],
+        (Some(Purpose::Video | Purpose::Transfer | Purpose::Backup), None) => &[Harm::Rate],
+        (Some(Purpose::Web), None) => &[Harm::Delay, Harm::Rate],
         (None, None) => &[],
-    }
-}
-
-/// What a cause takes from a path first.
-fn takes(cause: Cause) -> Need {
-    match cause {
-        Cause::BufferbloatUp
-        | Cause::BufferbloatDown
-        | Cause::CrossTraffic
-        | Cause::CongestedInterconnection
-        | Cause::RrcWakeUp
-        | Cause::Satellite
-        | Cause::OneWayDelayAsymmetric
-        | Cause::RouteDetour
-        | Cause::WifiPowerSave
-        | Cause::WifiRetries
-        | Cause::WifiScans
-        | Cause::PowerSaving => Need::Delay,
-        Cause::NothingCarried | Cause::RouteFlapping | Cause::LinkUnsteady => Need::Delivery,
-        _ if causes::entry(cause).family == Family::Damage => Need::Delivery,
-        _ => Need::Rate,
     }
 }
 
 /// Whether a cause takes from a path what the check was asked about.
 pub(crate) fn bears_on(asked: Option<&Asked>, cause: Cause) -> bool {
-    asked.is_some_and(|asked| needs(asked).contains(&takes(cause)))
+    asked.is_some_and(|asked| harms(asked).contains(&causes::entry(cause).harms))
 }
 
 #[cfg(test)]

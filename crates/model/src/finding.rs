@@ -1,5 +1,7 @@
 //! What holds a path back, the evidence for it, and what to do about it.
 
+mod cause;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +11,8 @@ use crate::grade::Grade;
 use crate::need::LookedFor;
 use crate::results::Direction;
 use crate::vocabulary;
+
+pub use self::cause::Cause;
 
 /// One cause that limits the path, with its evidence and its fixes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,8 +38,6 @@ pub struct Finding {
     /// Page of the knowledge base that explains it.
     pub kb: String,
 }
-
-include!(concat!(env!("OUT_DIR"), "/causes.rs"));
 
 vocabulary! {
     /// What a host or a path is used for; a fault or a setting matters for some uses and not for others.

@@ -5,12 +5,19 @@ use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
 use crate::captured;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm, Often};
 use crate::long_queue;
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
+    often: Often {
+        home: 2.0,
+        campus: 0.0,
+        cloud: -1.0,
+        mobile: 3.0,
+    },
+    harms: Harm::Delay,
     vanishes: "downloads paced below the line's rate leave the round trips as they are while idle",
     needs: &[Need::DownloadQueue],
     resembles: &[(
@@ -30,4 +37,5 @@ pub(crate) const CAUSE: Entry = Entry {
         found
     },
     explains: |finding, sign| long_queue::explains(finding, sign, Direction::Down),
+    ..Entry::PLAIN
 };

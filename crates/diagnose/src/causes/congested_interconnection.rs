@@ -11,7 +11,7 @@ use plumb_model::units::human_seconds;
 
 use super::cross_traffic;
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{ENOUGH_OF_PLACE, Route, STANDS_S, fact};
 use crate::long_queue::WARNING_S;
 use crate::signs::{Kind, Sign};
@@ -24,6 +24,7 @@ const ENOUGH_OF_HOP: u64 = 3;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
+    harms: Harm::Delay,
     vanishes: "to a far end that is reached by another interconnection, or at another time of the day, round trips are short",
     needs: &[Need::Idle, Need::ProviderHop],
     resembles: &[

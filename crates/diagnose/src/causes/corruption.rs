@@ -8,7 +8,7 @@ use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
 use crate::Case;
-use crate::entry::{Entry, Family, is_about};
+use crate::entry::{Entry, Family, Harm, Often, is_about};
 use crate::evidence::{Streamed, fact};
 use crate::loss::LOSS_CRITICAL;
 use crate::signs::{Kind, Sign, percent};
@@ -28,6 +28,13 @@ const SENT_AGAIN: f64 = 3.0;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
+    harms: Harm::Delivery,
+    often: Often {
+        home: -2.0,
+        campus: -1.0,
+        cloud: -3.0,
+        mobile: -3.0,
+    },
     vanishes: "past the device that damages packets all checksums are right",
     needs: &[Need::Idle, Need::Upload, Need::Download],
     resembles: &[(

@@ -10,7 +10,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Idle, OTHERS_RATIO, STANDS_S, Streamed, fact, fact_of_series};
 use crate::long_queue::WARNING_S;
 use crate::signs::{Kind, Sign, doing, percent};
@@ -28,6 +28,7 @@ const COUNTED_CONFIDENCE: f64 = 0.95;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
+    harms: Harm::Delay,
     vanishes: "once the other machine or program pauses, idle round trips are short and our load carries what the line does",
     needs: &[Need::Idle],
     resembles: &[
@@ -60,6 +61,7 @@ pub(crate) const CAUSE: Entry = Entry {
         }
     },
     explains: |_, sign: &Sign| !matches!(sign.kind, Kind::Window | Kind::Stall),
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {

@@ -12,7 +12,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm, Often};
 use crate::evidence::{Carried, STANDS_S, Streamed, fact};
 use crate::signs::{COSTLY_RATIO, Kind, Sign, doing, percent, queue_stands};
 use crate::weighing::prediction::{Observable, Prediction, strength};
@@ -41,6 +41,13 @@ const CONFIDENCE: f64 = 0.85;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
+    harms: Harm::Delivery,
+    often: Often {
+        home: -3.0,
+        campus: -1.0,
+        cloud: -3.0,
+        mobile: -3.0,
+    },
     vanishes: "both ends of the link negotiate, or are set to the same duplex",
     needs: &[Need::Idle, Need::Upload, Need::Download],
     resembles: &[
@@ -61,6 +68,7 @@ pub(crate) const CAUSE: Entry = Entry {
     yields_to: &[Cause::Outage],
     examine,
     explains,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use plumb_model::loss::at_least_ratio;
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::fact;
 use crate::signs::percent;
 
@@ -20,6 +20,7 @@ const CONFIDENCE: f64 = 0.95;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
+    harms: Harm::Delivery,
     vanishes: "without the second path, the bridge loop or the radio that repeats what had arrived",
     needs: &[Need::Idle],
     examine: |case| examine(case).into_iter().collect(),

@@ -6,7 +6,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Rank};
 use crate::evidence::fact;
 use crate::goals::{self, Wanted};
 use crate::signs::percent;
@@ -16,6 +16,7 @@ const CONFIDENCE: f64 = 0.95;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Other,
+    rank: Rank::Last,
     vanishes: "a path that reaches it is measured: another line, another time, or after the fix of what explains it",
     needs: &[Need::Upload, Need::Download],
     examine,

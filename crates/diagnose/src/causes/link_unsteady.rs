@@ -3,10 +3,11 @@
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, by_audit, of_lost_frames};
+use crate::entry::{Entry, Family, Harm, by_audit, of_lost_frames};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
+    harms: Harm::Delivery,
     vanishes: "another cable, module or port stays up",
     needs: &[Need::CounterRates],
     resembles: &[(

@@ -7,7 +7,7 @@ use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds};
 
-use crate::entry::{Entry, Family, is_about};
+use crate::entry::{Entry, Family, Harm, Rank, is_about};
 use crate::evidence::{Carried, SILENCE_S, fact, fact_of_series};
 use crate::signs::doing;
 use crate::{Case, reading};
@@ -23,6 +23,8 @@ const SMALL_PASS_RATIO: f64 = 0.5;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
+    harms: Harm::Delivery,
+    rank: Rank::First,
     vanishes: "payload arrives once the cause that lies behind it is gone",
     needs: &[Need::Upload, Need::Download],
     resembles: &[(

@@ -8,7 +8,7 @@ use plumb_model::results::Outcome;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::fact;
 
 /// Share of the round trip by which the ways must differ to be worth telling: what differs less does
@@ -17,6 +17,7 @@ const WORTH_TELLING: f64 = 0.2;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
+    harms: Harm::Delay,
     vanishes: "clocks that are better synchronised show the same delay in both directions",
     needs: &[Need::OneWayDelays],
     resembles: &[(

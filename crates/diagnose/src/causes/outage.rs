@@ -8,7 +8,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm, Often};
 use crate::evidence::{Outage, fact, fact_of_series};
 use crate::signs::{Kind, Sign};
 use crate::weighing::prediction::{Observable, Prediction, strength};
@@ -25,6 +25,13 @@ const CONFIDENCE: f64 = 0.9;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
+    harms: Harm::Delivery,
+    often: Often {
+        home: 0.0,
+        campus: -1.0,
+        cloud: -2.0,
+        mobile: 1.0,
+    },
     vanishes: "over another line, or with the modem or radio replaced, no time passes without answers",
     needs: &[Need::Idle],
     resembles: &[

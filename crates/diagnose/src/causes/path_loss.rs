@@ -12,7 +12,7 @@ use super::icmp_held_back;
 use crate::Case;
 use crate::captured;
 use crate::dropped_here;
-use crate::entry::{Entry, Family, is_about};
+use crate::entry::{Entry, Family, Harm, Often, is_about};
 use crate::evidence::{Carried, Idle, Route, STANDS_S, Streamed, fact};
 use crate::loss::{LOSS_CRITICAL, LOSS_WARNING, shows_loss};
 use crate::signs::{Kind, Sign, percent, shortfall};
@@ -44,6 +44,13 @@ const PACED_CONFIDENCE: f64 = 0.9;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
+    harms: Harm::Delivery,
+    often: Often {
+        home: 1.0,
+        campus: 1.0,
+        cloud: 0.0,
+        mobile: 1.0,
+    },
     vanishes: "nothing is lost over a cable in place of the radio, or past the hop where loss begins",
     needs: &[Need::Idle, Need::Upload, Need::Download],
     resembles: &[
@@ -74,6 +81,7 @@ pub(crate) const CAUSE: Entry = Entry {
     ],
     examine,
     explains,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

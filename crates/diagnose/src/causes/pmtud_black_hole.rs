@@ -10,7 +10,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::si;
 
 use crate::Case;
-use crate::entry::{Entry, Family, every_sign};
+use crate::entry::{Entry, Family, Often, every_sign};
 use crate::evidence::{Sizes, fact};
 
 /// A load of full packets carried nothing, and one of small ones right after it did.
@@ -21,6 +21,12 @@ const ANSWERS_CONFIDENCE: f64 = 0.85;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
+    often: Often {
+        home: 0.0,
+        campus: 0.0,
+        cloud: 1.0,
+        mobile: 0.0,
+    },
     vanishes: "smaller packets get through: a lower maximum segment size, or a lower MTU of this host",
     needs: &[Need::PacketSizes],
     resembles: &[(

@@ -4,11 +4,17 @@ use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
 use crate::drops_without_queue::{self, Depth};
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Often};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
+    often: Often {
+        home: -1.0,
+        campus: 0.0,
+        cloud: 1.0,
+        mobile: 1.0,
+    },
     vanishes: "a load paced below the contract's rate loses nothing",
     needs: &[Need::Upload, Need::Download],
     resembles: &[
@@ -28,4 +34,5 @@ pub(crate) const CAUSE: Entry = Entry {
     yields_to: &[Cause::PacketRateLimited, Cause::PerFlowLimit],
     examine: |case| drops_without_queue::examine(case, Depth::None),
     explains: drops_without_queue::explains,
+    ..Entry::PLAIN
 };

@@ -10,7 +10,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family, is_about};
+use crate::entry::{Entry, Family, Harm, is_about};
 use crate::evidence::{fact, fact_of_series};
 use crate::signs::{Kind, STEADY_RATIO};
 
@@ -30,6 +30,7 @@ const OVERFLOW_RATIO: f64 = 0.05;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
+    harms: Harm::Delivery,
     vanishes: "over a cable, datagrams below the mean rate do not wait",
     needs: &[Need::Upload, Need::Download, Need::Datagrams],
     resembles: &[

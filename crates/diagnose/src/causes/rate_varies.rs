@@ -9,7 +9,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family, is_about};
+use crate::entry::{Entry, Family, Often, is_about};
 use crate::evidence::{Carried, LEAST_TIMES, fact_of_series};
 
 use crate::signs::{Kind, STEADY_RATIO, queue_stands, waits, waits_there};
@@ -19,6 +19,12 @@ const CONFIDENCE: f64 = 0.8;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
+    often: Often {
+        home: 1.0,
+        campus: -2.0,
+        cloud: -2.0,
+        mobile: 3.0,
+    },
     vanishes: "at another time, or over another line, the rate stays at one level",
     needs: &[Need::Upload, Need::Download],
     resembles: &[

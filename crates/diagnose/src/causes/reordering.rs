@@ -11,7 +11,7 @@ use plumb_model::units::capital;
 
 use crate::Case;
 use crate::captured;
-use crate::entry::{Entry, Family, is_about};
+use crate::entry::{Entry, Family, Harm, is_about};
 use crate::evidence::fact;
 use crate::signs::{COSTLY_RATIO, Kind, percent};
 
@@ -23,6 +23,7 @@ const CONFIDENCE: f64 = 0.95;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
+    harms: Harm::Delivery,
     vanishes: "over one link, or with flows kept to one link each, packets arrive in order",
     needs: &[Need::Upload, Need::Download],
     resembles: &[(

@@ -3,11 +3,12 @@
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Route, fact, of_route};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
+    harms: Harm::Delay,
     vanishes: "a path by another provider, or without the tunnel, is nearer to the direct distance",
     needs: &[Need::Route, Need::Places],
     examine: |case| case.routes().filter_map(detour).collect(),

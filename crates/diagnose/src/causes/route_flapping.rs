@@ -4,7 +4,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Route, fact, of_route};
 
 /// So many changes of the route in one measurement are flapping; fewer are maintenance.
@@ -12,6 +12,7 @@ pub(super) const FLAPS: f64 = 3.0;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
+    harms: Harm::Delivery,
     vanishes: "the route stays once the line or the router that comes and goes is taken out of it",
     needs: &[Need::RouteOverTime],
     resembles: &[(

@@ -8,7 +8,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{HELD_S, fact_of_series};
 
 /// So much longer, in seconds, takes what comes after a silence: long cycles of DRX begin at some tens of milliseconds, and
@@ -26,6 +26,7 @@ const CONFIDENCE: f64 = 0.85;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
+    harms: Harm::Delay,
     vanishes: "while something small is sent every second, or over a cable, the first packet is as quick as the next",
     needs: &[Need::Idle, Need::Silence],
     resembles: &[

@@ -4,7 +4,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm, Often, Rank};
 use crate::evidence::{Idle, fact};
 use crate::signs::Kind;
 
@@ -23,6 +23,14 @@ const CONFIDENCE: f64 = 0.8;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
+    often: Often {
+        home: -1.0,
+        campus: -3.0,
+        cloud: -3.0,
+        mobile: -2.0,
+    },
+    harms: Harm::Delay,
+    rank: Rank::First,
     vanishes: "another access line, or a satellite in a low orbit, has round trips of tens of milliseconds",
     needs: &[Need::Idle],
     resembles: &[(

@@ -3,12 +3,18 @@
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Often};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 use crate::window::{self, Side};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
+    often: Often {
+        home: -1.0,
+        campus: 2.0,
+        cloud: 2.0,
+        mobile: -2.0,
+    },
     vanishes: "a larger buffer, or several connections side by side, carry more",
     needs: &[Need::Upload, Need::Download, Need::BothHosts],
     resembles: &[(

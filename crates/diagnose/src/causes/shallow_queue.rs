@@ -4,11 +4,17 @@ use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
 use crate::drops_without_queue::{self, Depth};
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Often};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
+    often: Often {
+        home: -1.0,
+        campus: 2.0,
+        cloud: 0.0,
+        mobile: -2.0,
+    },
     vanishes: "a load paced below the line's rate loses nothing and carries more",
     needs: &[Need::Upload, Need::Download],
     resembles: &[
@@ -32,4 +38,5 @@ pub(crate) const CAUSE: Entry = Entry {
     ],
     examine: |case| drops_without_queue::examine(case, Depth::Short),
     explains: drops_without_queue::explains,
+    ..Entry::PLAIN
 };

@@ -9,7 +9,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Often};
 use crate::evidence::{STANDS_S, fact};
 use crate::signs::{ACKNOWLEDGED_RATIO, Kind, Sign, doing, needed_ratio, queue_stands, shortfall};
 
@@ -27,6 +27,12 @@ const CONFIDENCE: f64 = 0.6;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
+    often: Often {
+        home: 2.0,
+        campus: -2.0,
+        cloud: -3.0,
+        mobile: 1.0,
+    },
     vanishes: "over a full-duplex cable both directions at once carry what each does alone",
     needs: &[Need::Upload, Need::Download, Need::BothLoads],
     resembles: &[(

@@ -7,12 +7,18 @@ use plumb_model::results::capacity::{Doubt, TrainMethod};
 use plumb_model::units::{capital, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family, is_about};
+use crate::entry::{Entry, Family, Often, is_about};
 use crate::evidence::{Lines, fact, fact_of_series, of_lines};
 use crate::signs::{COSTLY_RATIO, Kind, Sign, needed_ratio, queue_stands, waits, waits_there};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
+    often: Often {
+        home: 1.0,
+        campus: -1.0,
+        cloud: 2.0,
+        mobile: 1.0,
+    },
     vanishes: "a transfer held below the lasting rate never empties the bucket",
     needs: &[Need::Upload, Need::Download],
     resembles: &[

@@ -9,7 +9,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::fact;
 use crate::signs::{COSTLY_RATIO, Kind, percent};
 
@@ -31,6 +31,7 @@ const CONFIDENCE: f64 = 0.8;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
+    harms: Harm::Delivery,
     vanishes: "with the bad path out of use, or from other ports, every connection is as fast as the others",
     needs: &[Need::Upload, Need::Download],
     resembles: &[(

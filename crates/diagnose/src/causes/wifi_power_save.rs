@@ -10,12 +10,13 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Radio, fact};
 use crate::signs::percent;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
+    harms: Harm::Delay,
     vanishes: "with power saving off, round trips of the idle path to the gateway are as short as under load",
     needs: &[Need::Machine, Need::Idle],
     resembles: &[

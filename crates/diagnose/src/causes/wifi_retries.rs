@@ -7,13 +7,14 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Counted, fact};
 use crate::host::wifi::RETRY_RATIO;
 use crate::signs::percent;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
+    harms: Harm::Delay,
     vanishes: "over a cable, or on a free channel, the radio's counter of frames retried grows by less than a tenth of those sent",
     needs: &[Need::Machine, Need::Radio],
     resembles: &[

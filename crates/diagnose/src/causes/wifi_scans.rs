@@ -11,11 +11,12 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, Harm};
 use crate::evidence::fact;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
+    harms: Harm::Delay,
     vanishes: "while nothing asks for a scan, the longest round trips of the idle path to the gateway are as short as the others",
     needs: &[Need::Machine, Need::Radio, Need::Idle],
     resembles: &[

@@ -64,6 +64,19 @@ fn arrows_point_one_way() {
     }
 }
 
+/// What one reads is rebuilt with the crate, and all that use it.
+#[test]
+fn a_build_script_reads_no_other_crate() {
+    for name in folders() {
+        let script = std::fs::read_to_string(crates().join(&name).join("build.rs"));
+        let script = script.unwrap_or_default();
+        let mut read = folders();
+        read.retain(|other| script.contains(&format!("../{other}")));
+        // `redact` collects the words of all, and `plumb` alone uses it.
+        assert!(read.is_empty(), "{name}/build.rs reads {read:?}");
+    }
+}
+
 #[test]
 fn the_table_has_every_crate_and_nothing_else() {
     let table = may_use();
