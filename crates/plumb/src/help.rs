@@ -315,6 +315,8 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "mtr_report",
             "mtr_json",
             "mtr_csv",
+            "iperf3",
+            "iperf3_json",
             "traceroute",
             "dot",
             "graph_json",

@@ -96,6 +96,9 @@ pub(crate) struct Arguments {
     /// As --rate with --udp, else as --pacing. A bare number is bit/s, and 0 is no limit, as iperf3 has it.
     #[arg(short = 'b', long, alias = "bitrate", value_name = "RATE", value_parser = bandwidth, conflicts_with_all = ["rate", "pacing", "mptcp", "background"])]
     bandwidth: Option<Bandwidth>,
+    /// Print the result as iperf3 -J does: of an upload, unless a direction is given
+    #[arg(short = 'J', long, conflicts_with_all = ["json", "json_lines", "details", "interval", "available", "profile", "with", "quic"])]
+    iperf3_json: bool,
     #[command(flatten)]
     mix: Mix,
     #[command(flatten)]
@@ -149,7 +152,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let files = arguments.files.open()?;
     if directions.is_empty() && arguments.profile.is_empty() {
-        directions = vec![Direction::Down, Direction::Up];
+        directions = match arguments.iperf3_json {
+            true => vec![Direction::Up],
+            false => vec![Direction::Down, Direction::Up],
+        };
     }
     let bounded = arguments.bytes.is_some() || arguments.until.is_some() || files.from.is_some();
     let defaults = Defaults {
@@ -165,6 +171,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         files,
         latency: false,
         judge: false,
+        as_iperf3: arguments.iperf3_json,
     };
     let load = &arguments.load;
     load.run(

@@ -39,13 +39,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "others", "flent"])]
     svg: Option<PathBuf>,
     /// Write a phase of load for flent's plots (.flent.gz)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "others"])]
+    #[arg(long, value_name = "FILE", group = "phased", conflicts_with_all = ["output", "others"])]
     flent: Option<PathBuf>,
+    /// Write a phase of load as iperf3 -J prints it
+    #[arg(long, value_name = "FILE", group = "phased", conflicts_with_all = ["output", "others", "flent", "svg"])]
+    iperf3: Option<PathBuf>,
     /// Print the facts of a Run of plumb host: all, or one part
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = words::any::<HostSection>(), conflicts_with_all = ["output", "others", "svg", "flent"])]
     facts: Option<Option<HostSection>>,
-    /// With --flent: which phase [default: the last]
-    #[arg(long, value_parser = words::any::<Direction>(), requires = "flent", conflicts_with_all = ["output", "others", "svg"])]
+    /// With --flent or --iperf3: which phase [default: the last]
+    #[arg(long, value_parser = words::any::<Direction>(), requires = "phased", conflicts_with_all = ["output", "others", "svg"])]
     phase: Option<Direction>,
     #[command(flatten)]
     redact: RedactOptions,
@@ -142,6 +145,12 @@ fn plain(
         let packed = export::flent::export(&run, arguments.phase)
             .with_context(|| format!("cannot write {}", file.display()))?;
         save(file, packed)?;
+        return Ok(());
+    }
+    if let Some(file) = &arguments.iperf3 {
+        let printed = export::iperf3::export(&run, arguments.phase)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        save(file, format!("{printed:#}\n"))?;
         return Ok(());
     }
     if let Some(file) = &arguments.svg {

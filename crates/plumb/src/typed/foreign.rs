@@ -90,10 +90,14 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("plumb", "-s", "the responder is a command: plumb serve"),
     ("plumb rate", "-c", "the host stands alone: plumb rate HOST"),
     ("plumb load", "-c", "the host stands alone: plumb load HOST"),
-    ("plumb rate", "-J", "JSON is --json"),
     ("plumb rate", "-n", "an amount of data is --bytes SIZE"),
     ("plumb rate", "-k", "an amount of data is --bytes SIZE"),
     ("plumb rate", "-w", "the window is --window SIZE"),
+    (
+        "plumb rate",
+        "-l",
+        "the payload of datagrams is --size BYTES",
+    ),
     ("plumb rate", "-M", "the segment size is --mss BYTES"),
     ("plumb rate", "-S", "the class of traffic is --dscp CLASS"),
     (
