@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -304,7 +305,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let atlas = read_atlas(&arguments.asn_db)?;
     let output = arguments.output.begin()?;
     let stop = stop_flag(Ends::by_signal_if(arguments.continuous))?;
-    let wanted = Wanted {
+    let mut wanted = Wanted {
         plan: arguments.plan(&target),
         protocol,
         all_paths: arguments.all_paths.then_some(arguments.confidence),
@@ -329,17 +330,27 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(Line::new())
     };
-    let (name, address) = (&wanted.target.name, wanted.target.address.ip());
-    let conductor = Conductor::towards(command_line(), name, address, line.as_ref(), &stop);
-    let mut hops = Hops {
-        wanted: &wanted,
-        show: &mut |log, names| {
-            if let Some(view) = &mut view {
-                view.show(log, names);
-            }
-        },
+    let traced = loop {
+        let (name, address) = (&wanted.target.name, wanted.target.address.ip());
+        let conductor = Conductor::towards(command_line(), name, address, line.as_ref(), &stop);
+        let mut hops = Hops {
+            wanted: &wanted,
+            show: &mut |log, names| {
+                if let Some(view) = &mut view {
+                    view.show(log, names);
+                }
+            },
+        };
+        let traced = conductor.only(&mut hops, Judgement::Part)?;
+        if !view.as_mut().is_some_and(View::switches) {
+            break traced;
+        }
+        wanted.protocol = Some(match wanted.protocol {
+            Some(ProtocolAndPort::Udp { .. }) => ProtocolAndPort::Icmp,
+            _ => ProtocolAndPort::Udp { port: UDP_PORT },
+        });
+        stop.store(false, Ordering::Relaxed);
     };
-    let traced = conductor.only(&mut hops, Judgement::Part)?;
     drop((line, view));
     let mut run = traced.run;
     run.notes
