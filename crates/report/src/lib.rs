@@ -9,6 +9,7 @@
 extern crate plumb_schemaless as schemars;
 
 pub mod baseline;
+mod carried;
 pub mod cases;
 pub mod changed;
 pub mod compare;

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use plumb_model::results::udp::UdpResult;
-use plumb_model::results::{CpuUse, Direction, Outcome, ThroughputResult};
+use plumb_model::results::{CpuUse, Direction};
 use plumb_model::run::{Measurement, Run};
 use plumb_model::series::Series;
 use serde_json::{Map, Value, json};
 
+use crate::carried::{Carried, CarriedBy, Datagrams, Segments};
 use crate::registry::{phase, shown};
 
 /// How long an interval lasts, in seconds: iperf3's own default.
@@ -38,13 +38,7 @@ pub enum Iperf3Error {
 /// What passed in one direction of the phase.
 struct Side<'a> {
     measurement: &'a Measurement,
-    direction: Direction,
-    of: Of<'a>,
-}
-
-enum Of<'a> {
-    Tcp(&'a ThroughputResult),
-    Udp(&'a UdpResult),
+    carried: Carried<'a>,
 }
 
 /// One phase, with both directions where both were loaded: that of the direction given, or else the last there is.
@@ -55,11 +49,11 @@ pub fn export(run: &Run, wanted: Option<Direction>) -> Result<Value, Iperf3Error
     let sides: Vec<Side<'_>> = run.measurements.iter().filter_map(side).collect();
     let of_phase = |side: &Side<'_>| phase(side.measurement).direction();
     let last = sides.last().ok_or(Iperf3Error::NoLoad)?;
-    let direction = wanted.or(of_phase(last)).unwrap_or(last.direction);
+    let direction = wanted.or(of_phase(last)).unwrap_or(last.carried.direction);
     let begins = sides
         .iter()
         .rev()
-        .find(|side| of_phase(side).unwrap_or(side.direction) == direction)
+        .find(|side| of_phase(side).unwrap_or(side.carried.direction) == direction)
         .map(|side| side.measurement.at_s)
         .ok_or(Iperf3Error::NoPhase(direction.name()))?;
     let mut sides: Vec<_> = sides
@@ -67,7 +61,7 @@ pub fn export(run: &Run, wanted: Option<Direction>) -> Result<Value, Iperf3Error
         .filter(|side| side.measurement.at_s == begins)
         .collect();
     // The client's own data first, as iperf3 has it.
-    sides.sort_by_key(|side| side.direction != Direction::Up);
+    sides.sort_by_key(|side| side.carried.direction != Direction::Up);
     let first = sides.first().ok_or(Iperf3Error::NoLoad)?;
     Ok(json!({
         "start": start(run, first, direction, begins)?,
@@ -77,20 +71,11 @@ pub fn export(run: &Run, wanted: Option<Direction>) -> Result<Value, Iperf3Error
 }
 
 fn side(measurement: &Measurement) -> Option<Side<'_>> {
-    let of = match &measurement.outcome {
-        Outcome::Throughput(result) => Of::Tcp(result),
-        Outcome::Udp(result) => Of::Udp(result),
-        _ => return None,
-    };
-    let direction = match of {
-        Of::Tcp(result) => result.direction,
-        Of::Udp(result) => result.direction,
-    };
-    let is_load = shown(measurement).load().is_some() || measurement.context.load.is_some();
-    is_load.then_some(Side {
+    measurement.context.load.as_ref()?;
+    let carried = shown(measurement).carried()?;
+    Some(Side {
         measurement,
-        direction,
-        of,
+        carried,
     })
 }
 
@@ -104,18 +89,11 @@ fn start(
     let unix_s = started.as_second() as f64 + begins_s;
     let target = run.target.as_ref();
     let load = first.measurement.context.load.as_ref();
-    let (protocol, block_bytes) = match first.of {
-        Of::Tcp(_) => ("TCP", None),
-        Of::Udp(udp) => ("UDP", Some(udp.payload_bytes)),
+    let (protocol, mss, block_bytes, asked_bps) = match &first.carried.by {
+        CarriedBy::Tcp(tcp) => ("TCP", Some(tcp.mss_bytes), None, None),
+        CarriedBy::Udp(udp) => ("UDP", None, Some(udp.payload_bytes), udp.asked_bps),
     };
-    let asked_bps = match first.of {
-        Of::Tcp(_) => 0.0,
-        Of::Udp(udp) => udp.asked_bps.unwrap_or_default(),
-    };
-    let mss = match first.of {
-        Of::Tcp(tcp) => Some(tcp.tcp.mss_bytes),
-        Of::Udp(_) => None,
-    };
+    let asked_bps = asked_bps.unwrap_or_default();
     Ok(json!({
         "connected": [],
         "version": format!("plumb {}", run.plumb),
@@ -160,7 +138,7 @@ fn intervals(sides: &[Side<'_>]) -> Vec<Value> {
     let mut sums: BTreeMap<usize, Map<String, Value>> = BTreeMap::new();
     let mut socket = FIRST_SOCKET;
     for side in sides {
-        let sender = side.direction == Direction::Up;
+        let sender = side.carried.direction == Direction::Up;
         let row = |interval: usize, (bytes, to_s): (f64, f64), socket: Option<u32>| {
             let from_s = interval as f64 * INTERVAL_S;
             let mut row = span(from_s, to_s, bytes, sender);
@@ -199,8 +177,10 @@ fn intervals(sides: &[Side<'_>]) -> Vec<Value> {
 
 /// Of two directions the one towards the client has names of its own.
 fn sum_name(side: &Side<'_>, sides: &[Side<'_>], name: &str) -> String {
-    let both = sides.iter().any(|other| other.direction != side.direction);
-    match both && side.direction == Direction::Down {
+    let both = sides
+        .iter()
+        .any(|other| other.carried.direction != side.carried.direction);
+    match both && side.carried.direction == Direction::Down {
         true => format!("{name}_bidir_reverse"),
         false => name.to_owned(),
     }
@@ -228,59 +208,72 @@ fn span(from_s: f64, to_s: f64, bytes: f64, sender: bool) -> Map<String, Value> 
 fn end(sides: &[Side<'_>]) -> Value {
     let mut end = Map::new();
     let mut streams: Vec<Value> = Vec::new();
-    let mut cpu = None;
-    let datagrams: Vec<_> = sides
-        .iter()
-        .filter(|side| matches!(side.of, Of::Udp(_)))
-        .collect();
+    let mut datagrams: BTreeMap<String, (Datagrams, f64)> = BTreeMap::new();
     for side in sides {
         let seconds = side.measurement.duration_s;
-        let sender = side.direction == Direction::Up;
-        match side.of {
-            Of::Tcp(tcp) => {
-                for stream in &tcp.streams {
-                    let mut row = span(0.0, seconds, stream.bytes as f64, sender);
-                    let socket = FIRST_SOCKET + streams.len() as u32;
-                    row.insert("socket".to_owned(), socket.into());
-                    let receiver = row.clone();
-                    row.insert("retransmits".to_owned(), stream.retransmits.into());
-                    if tcp.streams.len() == 1 {
-                        let us = |s: Option<f64>| s.map(|s| (s * 1e6).round() as u64);
-                        row.insert("min_rtt".to_owned(), us(tcp.tcp.min_rtt_s).into());
-                        row.insert("max_rtt".to_owned(), us(tcp.tcp.max_srtt_s).into());
-                    }
-                    streams.push(json!({ "sender": row, "receiver": receiver }));
-                }
+        let sender = side.carried.direction == Direction::Up;
+        match &side.carried.by {
+            CarriedBy::Tcp(tcp) => {
+                let first_socket = FIRST_SOCKET + streams.len() as u32;
+                streams.extend(tcp_streams(tcp, seconds, sender, first_socket));
                 let mut sum = span(0.0, seconds, tcp.bytes as f64, sender);
                 end.insert(sum_name(side, sides, "sum_received"), sum.clone().into());
-                sum.insert("retransmits".to_owned(), tcp.tcp.retransmits.into());
+                sum.insert("retransmits".to_owned(), tcp.retransmits.into());
                 end.insert(sum_name(side, sides, "sum_sent"), sum.into());
-                end.insert("sender_tcp_congestion".to_owned(), tcp.cc.clone().into());
-                cpu = Some(&tcp.cpu);
+                end.insert("sender_tcp_congestion".to_owned(), tcp.cc.into());
             }
-            Of::Udp(udp) => {
-                let mut row = datagram_row(udp, seconds);
+            CarriedBy::Udp(udp) => {
+                let mut row = datagram_row(udp, seconds, sender);
                 let socket = FIRST_SOCKET + streams.len() as u32;
                 row.insert("socket".to_owned(), socket.into());
                 streams.push(json!({ "udp": row }));
-                cpu = Some(&udp.cpu);
+                let sum = datagrams.entry(sum_name(side, sides, "sum")).or_default();
+                add(sum, udp);
+                let (total, count) = *sum;
+                let mean = Datagrams {
+                    jitter_s: total.jitter_s / count,
+                    ..total
+                };
+                let row = datagram_row(&mean, seconds, sender);
+                end.insert(sum_name(side, sides, "sum"), row.into());
             }
         }
     }
-    for direction in [Direction::Up, Direction::Down] {
-        let mut of = datagrams.iter().filter(|side| side.direction == direction);
-        if let Some(first) = of.clone().next() {
-            let results = of.by_ref().filter_map(|side| match side.of {
-                Of::Udp(udp) => Some(udp),
-                Of::Tcp(_) => None,
-            });
-            let sum = datagram_sum(results, first.measurement.duration_s);
-            end.insert(sum_name(first, sides, "sum"), sum.into());
-        }
-    }
     end.insert("streams".to_owned(), streams.into());
-    end.extend(cpu.map(|cpu| ("cpu_utilization_percent".to_owned(), busy(cpu))));
+    let cpu = sides.first().map(|side| busy(side.carried.cpu));
+    end.extend(cpu.map(|cpu| ("cpu_utilization_percent".to_owned(), cpu)));
     Value::Object(end)
+}
+
+/// Adds a stream to a sum over so many.
+fn add((sum, count): &mut (Datagrams, f64), udp: &Datagrams) {
+    sum.sent = sum.sent.saturating_add(udp.sent);
+    sum.received_bytes = sum.received_bytes.saturating_add(udp.received_bytes);
+    sum.lost = sum.lost.saturating_add(udp.lost);
+    sum.reordered = sum.reordered.saturating_add(udp.reordered);
+    sum.jitter_s += udp.jitter_s;
+    *count += 1.0;
+}
+
+fn tcp_streams(tcp: &Segments<'_>, seconds: f64, sender: bool, first_socket: u32) -> Vec<Value> {
+    let is_alone = tcp.streams.len() == 1;
+    let rows = tcp
+        .streams
+        .iter()
+        .zip(first_socket..)
+        .map(|(stream, socket)| {
+            let mut row = span(0.0, seconds, stream.bytes as f64, sender);
+            row.insert("socket".to_owned(), socket.into());
+            let receiver = row.clone();
+            row.insert("retransmits".to_owned(), stream.retransmits.into());
+            if is_alone {
+                let us = |s: Option<f64>| s.map(|s| (s * 1e6).round() as u64);
+                row.insert("min_rtt".to_owned(), us(tcp.min_rtt_s).into());
+                row.insert("max_rtt".to_owned(), us(tcp.max_srtt_s).into());
+            }
+            json!({ "sender": row, "receiver": receiver })
+        });
+    rows.collect()
 }
 
 fn busy(cpu: &CpuUse) -> Value {
@@ -288,38 +281,17 @@ fn busy(cpu: &CpuUse) -> Value {
     json!({ "host_total": percent(cpu.local_ratio), "remote_total": percent(cpu.remote_ratio) })
 }
 
-/// What of datagrams arrived: their number, losses, jitter and order.
-fn datagram_row(udp: &UdpResult, seconds: f64) -> Map<String, Value> {
-    datagram_sum([udp].into_iter(), seconds)
-}
-
-fn datagram_sum<'a>(
-    results: impl Iterator<Item = &'a UdpResult>,
-    seconds: f64,
-) -> Map<String, Value> {
-    let (mut bytes, mut packets, mut lost, mut late) = (0u64, 0u64, 0u64, 0u64);
-    let (mut jitter_s, mut streams, mut sender) = (0.0, 0.0, false);
-    for udp in results {
-        sender |= udp.direction == Direction::Up;
-        packets = packets.saturating_add(udp.sender.as_ref().map_or(0, |sender| sender.sent));
-        let Some(receiver) = &udp.receiver else {
-            continue;
-        };
-        bytes = bytes.saturating_add(receiver.received_bytes);
-        lost = lost.saturating_add(receiver.lost);
-        late = late.saturating_add(receiver.reordering.reordered);
-        // The estimate after the last packet is what iperf3 prints; a Run has its mean.
-        jitter_s += receiver.jitter_s.as_ref().map_or(0.0, |jitter| jitter.mean);
-        streams += 1.0;
-    }
-    let mut row = span(0.0, seconds, bytes as f64, sender);
-    let lost_percent = lost as f64 / packets.max(1) as f64 * 100.0;
+/// What of datagrams arrived: their number, losses, jitter and order. The jitter is the mean of the running estimate, of
+/// which iperf3 prints the last.
+fn datagram_row(udp: &Datagrams, seconds: f64, sender: bool) -> Map<String, Value> {
+    let mut row = span(0.0, seconds, udp.received_bytes as f64, sender);
+    let lost_percent = udp.lost as f64 / udp.sent.max(1) as f64 * 100.0;
     let fields = [
-        ("jitter_ms", json!(jitter_s / f64::max(streams, 1.0) * 1e3)),
-        ("lost_packets", json!(lost)),
-        ("packets", json!(packets)),
+        ("jitter_ms", json!(udp.jitter_s * 1e3)),
+        ("lost_packets", json!(udp.lost)),
+        ("packets", json!(udp.sent)),
         ("lost_percent", json!(lost_percent)),
-        ("out_of_order", json!(late)),
+        ("out_of_order", json!(udp.reordered)),
     ];
     row.extend(fields.map(|(name, value)| (name.to_owned(), value)));
     row
