@@ -52,6 +52,7 @@ fn what_was_typed_is_named_with_what_is_near() {
         ("pathping server", &["plumb path --continuous"]),
         ("bandwidth server", &["plumb rate"]),
         ("speedtest", &["plumb check"]),
+        ("path server --asn-dns=x", &["'x'", "192.0.2.1:53"]),
         ("-v", &["plumb --version"]),
         ("ping server --version", &["plumb --version"]),
         ("rate -c server", &["plumb rate HOST"]),
