@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_model::context::Phase;
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
+use plumb_report::export::figure::Figure;
 #[cfg(feature = "html")]
 use plumb_report::html;
 use plumb_report::problem::Said;
@@ -27,7 +29,7 @@ use crate::words;
 pub(crate) struct Arguments {
     /// A saved Run
     run: PathBuf,
-    /// A Run from after a change; with --problem, more Runs
+    /// A Run from after a change; with --problem or --figure, more Runs
     #[arg(value_name = "AFTER")]
     others: Vec<PathBuf>,
     /// Write one page of HTML that needs nothing else
@@ -35,8 +37,13 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     case: CaseOptions,
+    /// With --svg: all the Runs in one figure of their round trips
+    ///
+    /// Of the phase that --phase names, or else of the first that there is of an upload, a download, both, and the idle path.
+    #[arg(long, value_name = "KIND", group = "phased", requires = "svg", value_parser = words::any::<Figure>())]
+    figure: Option<Figure>,
     /// Write the chart over time as a file of SVG
-    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "others", "flent"])]
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "flent"])]
     svg: Option<PathBuf>,
     /// Write a phase of load for flent's plots (.flent.gz)
     #[arg(long, value_name = "FILE", group = "phased", conflicts_with_all = ["output", "others"])]
@@ -47,8 +54,8 @@ pub(crate) struct Arguments {
     /// Print the facts of a Run of plumb host: all, or one part
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = words::any::<HostSection>(), conflicts_with_all = ["output", "others", "svg", "flent"])]
     facts: Option<Option<HostSection>>,
-    /// With --flent or --iperf3: which phase [default: the last]
-    #[arg(long, value_parser = words::any::<Direction>(), requires = "phased", conflicts_with_all = ["output", "others", "svg"])]
+    /// With --flent, --iperf3 or --figure: which phase [default: the last]
+    #[arg(long, value_parser = words::any::<Direction>(), requires = "phased", conflicts_with_all = ["output"])]
     phase: Option<Direction>,
     #[command(flatten)]
     redact: RedactOptions,
@@ -132,9 +139,17 @@ fn plain(
     output: Option<(&Path, Form)>,
     redaction: &mut Redaction,
 ) -> anyhow::Result<()> {
+    if let (Some(kind), Some(file)) = (arguments.figure, &arguments.svg) {
+        return figure(arguments, kind, file, redaction);
+    }
+    if arguments.svg.is_some() && !arguments.others.is_empty() {
+        return Err(wrong(
+            "--svg draws one Run: add --figure overlay, cdf or box for several",
+        ));
+    }
     let ([] | [_]) = arguments.others.as_slice() else {
         return Err(wrong(
-            "one Run is shown, and two are compared: more than two make a case with --problem"
+            "one Run is shown, and two are compared: more than two make a case with --problem, or a picture with --figure"
                 .to_owned(),
         ));
     };
@@ -189,6 +204,34 @@ fn plain(
             print_page(&text::render_comparison(&comparison, &style()))
         }
     }
+}
+
+/// All the Runs in one figure, by the names of their files.
+fn figure(
+    arguments: &Arguments,
+    kind: Figure,
+    file: &Path,
+    redaction: &mut Redaction,
+) -> anyhow::Result<()> {
+    let files = [&arguments.run].into_iter().chain(&arguments.others);
+    let runs = files.map(|file| {
+        let name = file.file_stem().unwrap_or(file.as_os_str());
+        let run = redaction.run(read_run(file)?)?;
+        anyhow::Ok((name.to_string_lossy().into_owned(), run))
+    });
+    let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+    let phase = arguments.phase.map(|direction| match direction {
+        Direction::Up => Phase::Up,
+        Direction::Down => Phase::Down,
+        Direction::Both => Phase::Both,
+    });
+    let drawn = export::figure::figure(kind, &runs, phase).with_context(|| {
+        format!(
+            "cannot draw {}: no Run has round trips of that phase",
+            file.display()
+        )
+    })?;
+    save(file, drawn)
 }
 
 /// The case of one Run, or of several together.

@@ -1,10 +1,11 @@
 //! Runs in the forms of other programs.
 
+pub mod figure;
 pub mod flent;
 mod form;
 mod graph;
-mod mtr;
 pub mod iperf3;
+mod mtr;
 mod order;
 pub mod path;
 pub mod svg;

@@ -32,6 +32,7 @@ mod phase;
 pub mod places;
 pub mod problem;
 mod registry;
+mod round_trips;
 pub mod segments;
 mod show;
 mod svg;
