@@ -50,7 +50,7 @@ pub fn figure(kind: Figure, runs: &[(String, Run)], wanted: Option<Phase>) -> Op
         Figure::Overlay => overlay(runs, phase),
         Figure::Cdf => {
             let curves = runs.iter().enumerate().filter_map(|(place, (name, run))| {
-                let label = format!("{name}, {}", phase.shown());
+                let label = format!("{}, {}", shortened(name), phase.shown());
                 let (class, dashed) = colour(place);
                 Curve::new(label, class, dashed, &round_trips(run, phase))
             });
@@ -59,6 +59,15 @@ pub fn figure(kind: Figure, runs: &[(String, Run)], wanted: Option<Phase>) -> Op
         Figure::Box => Some(boxes(runs, phase)),
     };
     standalone(&drawing?.wide)
+}
+
+/// A name as far as the legend of distributions has room for it.
+fn shortened(name: &str) -> String {
+    const ROOM: usize = 18;
+    match name.chars().count() > ROOM {
+        true => name.chars().take(ROOM - 1).chain(['…']).collect(),
+        false => name.to_owned(),
+    }
 }
 
 fn colour(place: usize) -> (&'static str, bool) {
