@@ -19,7 +19,8 @@ use crate::judged;
 use crate::output::{json, print_page, read_run, style};
 use crate::redaction::{RedactOptions, Redaction};
 use crate::router::RouterOption;
-use crate::save::save;
+use crate::save;
+use crate::stderr::say;
 #[cfg(not(feature = "html"))]
 use crate::usage;
 use crate::usage::wrong;
@@ -159,13 +160,13 @@ fn plain(
     if let Some(file) = &arguments.flent {
         let packed = export::flent::export(&run, arguments.phase)
             .with_context(|| format!("cannot write {}", file.display()))?;
-        save(file, packed)?;
+        written(file, packed)?;
         return Ok(());
     }
     if let Some(file) = &arguments.iperf3 {
         let printed = export::iperf3::export(&run, arguments.phase)
             .with_context(|| format!("cannot write {}", file.display()))?;
-        save(file, format!("{printed:#}\n"))?;
+        written(file, format!("{printed:#}\n"))?;
         return Ok(());
     }
     if let Some(file) = &arguments.svg {
@@ -175,7 +176,7 @@ fn plain(
                 arguments.run.display()
             )
         })?;
-        save(file, chart)?;
+        written(file, chart)?;
         return Ok(());
     }
     if let Some(part) = arguments.facts {
@@ -193,17 +194,24 @@ fn plain(
     };
     let after = after.map(|after| arguments.router.write(after));
     match (output, after) {
-        (Some((file, Form::Page)), after) => save(file, page(&run, after.as_ref())?),
+        (Some((file, Form::Page)), after) => written(file, page(&run, after.as_ref())?),
         (Some((_, Form::Run)), Some(_)) => Err(wrong(
             "-o FILE.json saves one Run: redact each by itself, with the same --key",
         )),
-        (Some((file, Form::Run)), None) => save(file, json(&run)?),
+        (Some((file, Form::Run)), None) => written(file, json(&run)?),
         (None, None) => print_page(&text::render(&run, &style())),
         (None, Some(after)) => {
             let comparison = compare::compare(&run, &after);
             print_page(&text::render_comparison(&comparison, &style()))
         }
     }
+}
+
+/// Writes a file, and says so: nothing else shows that it was done.
+fn written(file: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    save::save(file, content)?;
+    say(format_args!("written: {}", file.display()));
+    Ok(())
 }
 
 /// All the Runs in one figure, by the names of their files.
@@ -231,7 +239,7 @@ fn figure(
             file.display()
         )
     })?;
-    save(file, drawn)
+    written(file, drawn)
 }
 
 /// The case of one Run, or of several together.
@@ -247,8 +255,8 @@ fn problem(
         .write(redaction.run(judged::case(&files)?)?);
     let said = arguments.case.said();
     match output {
-        Some((file, Form::Page)) => save(file, case_page(&run, &said)?),
-        Some((file, Form::Run)) => save(file, json(&run)?),
+        Some((file, Form::Page)) => written(file, case_page(&run, &said)?),
+        Some((file, Form::Run)) => written(file, json(&run)?),
         None => print_page(&text::render_problem(&run, &said, &style())),
     }
 }
