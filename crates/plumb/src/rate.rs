@@ -16,6 +16,7 @@ use crate::far_end::Protocol;
 use crate::files::Files;
 use crate::load_options::{Defaults, LoadArguments, enough_budget};
 use crate::mix::Mix;
+use crate::output::say;
 use crate::quantity::rate_above_zero;
 use crate::tcp_options::{TcpOptions, pacing_bps};
 use crate::trust::TrustOptions;
@@ -30,6 +31,9 @@ const DURATION: Duration = Duration::from_secs(10);
 
 /// One connection is what most applications have.
 const STREAMS: u32 = 1;
+
+/// No link is slower: a bare number that is less was meant in another unit.
+const SLOWEST_BPS: u64 = 1_000;
 
 /// The same where something else is to end it.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -126,6 +130,14 @@ enum Until {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(Bandwidth::Of(rate)) = arguments.bandwidth
+        && rate.bps() < SLOWEST_BPS
+    {
+        let number = rate.bps();
+        say(format_args!(
+            "-b {number} is {rate}, slower than any link: {number} Mbit/s is -b {number}M"
+        ));
+    }
     if arguments.available {
         return search(arguments);
     }

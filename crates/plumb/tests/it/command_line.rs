@@ -102,6 +102,8 @@ fn habits_of_other_tools_are_understood() {
     ] {
         says(line, 1, &["127.0.0.1", "refused"]);
     }
+    // A bare number is bit/s, as with iperf3; one that is a slip of the unit is said.
+    says("rate 127.0.0.1 -p 9 -u -b 10", 1, &["10 bit/s", "-b 10M"]);
     let ping = refused(&words("ping 127.0.0.1 -c 2 -i 0.01 -w 5 -W 1 -q --json"));
     assert!(ping.status.success(), "{}", stderr(&ping));
     assert!(stdout(&ping).contains(r#""sent":2"#));
