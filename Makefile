@@ -10,7 +10,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 MUSL := x86_64-unknown-linux-musl
 STATIC = $${CARGO_TARGET_DIR:-target}/$(MUSL)/release/plumb
 
-.PHONY: all small static dist size docs demo test test-slow record-corpus certify test-vm check bench home-six clean help needs
+.PHONY: all small static dist install source third-party size docs demo test test-slow record-corpus certify test-vm check bench home-six clean help needs
 
 needs:
 	@CARGO="$(CARGO)" dist/needs.sh
@@ -25,6 +25,18 @@ static: ## Build it without libraries, as it is shipped
 dist: static ## Pack it: a Debian package, a tarball, the kernel of labs in virtual time, and checksums in target/dist
 	lab-kernel/build.sh > /dev/null
 	dist/package.sh $(STATIC) $${CARGO_TARGET_DIR:-target}/dist
+
+# Not rebuilt: that is not for root, under whom installing runs.
+PREFIX ?= /usr/local
+install: ## Install what `make` built: binary, manual, completions, units, documentation (PREFIX, DESTDIR)
+	@[ -x "$${CARGO_TARGET_DIR:-target}/release/plumb" ] || { echo "make install: run make first" >&2; exit 1; }
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" dist/install.sh "$${CARGO_TARGET_DIR:-target}/release/plumb"
+
+source: needs ## Pack the sources with those of all crates, to build without a network: target/dist/plumb-VERSION.tar.xz
+	CARGO="$(CARGO)" dist/source.sh $${CARGO_TARGET_DIR:-target}/dist
+
+third-party: needs ## Print the licences of all that is linked in
+	@CARGO="$(CARGO)" dist/third-party.py
 
 docs: needs ## Write docs/verbs anew, from what each verb's --help prints
 	PLUMB_UPDATE_DOCS=1 $(CARGO) test --locked -p plumb --test it -- --exact documentation::the_pages_of_the_verbs_are_what_their_help_prints

@@ -13,7 +13,7 @@ fail() {
     echo "dist/package.sh: $*" >&2
     exit 1
 }
-for program in dpkg-deb:dpkg gzip:gzip tar:tar sha256sum:coreutils readelf:binutils; do
+for program in dpkg-deb:dpkg python3:python3 gzip:gzip tar:tar sha256sum:coreutils readelf:binutils; do
     command -v "${program%:*}" > /dev/null || fail "needs ${program%:*}: apt-get install ${program#*:}"
 done
 # An interpreter in the file would be a library that the machine has to have.
@@ -40,21 +40,17 @@ tree=$work/$name
 mkdir "$tree"
 install -m 755 "$binary" "$tree/plumb"
 cp -r "$work/man" "$work/completions" docs README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE dist/plumb-serve.{service,socket} dist/plumb-watch.service "$tree"
+dist/third-party.py > "$tree/THIRD-PARTY"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C "$work" -c "$name" |
     gzip -9n > "$out/$name.tar.gz"
 
 # The Debian package.
 tree=$work/debian
-install -D -m 755 "$binary" "$tree/usr/bin/plumb"
-install -D -m 644 "$work/completions/plumb.bash" "$tree/usr/share/bash-completion/completions/plumb"
-install -D -m 644 "$work/completions/_plumb" "$tree/usr/share/zsh/vendor-completions/_plumb"
-install -D -m 644 "$work/completions/plumb.fish" "$tree/usr/share/fish/vendor_completions.d/plumb.fish"
-install -D -m 644 -t "$tree/lib/systemd/system" dist/plumb-serve.service dist/plumb-serve.socket dist/plumb-watch.service
+PREFIX=/usr DESTDIR=$tree UNITS=/lib/systemd/system ZSH_COMPLETIONS=zsh/vendor-completions \
+    THIRD_PARTY=$work/$name/THIRD-PARTY dist/install.sh "$binary"
 install -D -m 644 dist/debian/plumb-serve.default "$tree/etc/default/plumb-serve"
-install -D -m 644 -t "$tree/usr/share/doc/plumb" dist/debian/copyright LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md
-cp -r docs "$tree/usr/share/doc/plumb/docs"
-install -D -m 644 -t "$tree/usr/share/man/man1" "$work"/man/*
-gzip -9n "$tree/usr/share/doc/plumb/CHANGELOG.md" "$tree"/usr/share/man/man1/*
+install -m 644 dist/debian/copyright "$tree/usr/share/doc/plumb"
+gzip -9n "$tree/usr/share/doc/plumb/CHANGELOG.md" "$tree/usr/share/doc/plumb/THIRD-PARTY"
 mv "$tree/usr/share/doc/plumb/CHANGELOG.md.gz" "$tree/usr/share/doc/plumb/changelog.gz"
 mkdir "$tree/DEBIAN"
 sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@SIZE@/$(du -sk "$tree" | cut -f 1)/" \

@@ -1,6 +1,7 @@
 //! `plumb path`: the path that packets take, once or for as long as wanted, and the reverse path where a
 //! responder tells it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use plumb_probe::path::atlas::{self};
 use plumb_probe::path::marks::between_ends;
 use plumb_probe::path::multipath::{self, MultipathPlan};
 use plumb_probe::path::names::Names;
+use plumb_probe::path::networks;
 use plumb_probe::path::symmetry::symmetry;
 use plumb_probe::path::through::{Through, trace_what_gets_through};
 use plumb_probe::path::trace::TraceLog;
@@ -271,8 +273,36 @@ fn address_of(hop: &PathHop) -> Option<IpAddr> {
     hop.address.as_deref()?.parse().ok()
 }
 
+/// The networks of the addresses that no database has, where a resolver is to be asked.
+fn networks_by_dns(
+    result: &PathResult,
+    wanted: &Wanted,
+    out: &mut Yield,
+) -> BTreeMap<IpAddr, atlas::Entry> {
+    let Some(resolver) = wanted.networks_by else {
+        return BTreeMap::new();
+    };
+    let back = result.way_back.as_ref().map(|back| &back.hops);
+    let hops = result.hops.iter().chain(back.into_iter().flatten());
+    let is_unknown = |address: &IpAddr| {
+        let entry = wanted.atlas.look_up(*address);
+        entry.is_ok_and(|entry| entry.asn.is_none())
+    };
+    let unknown: Vec<IpAddr> = hops.filter_map(address_of).filter(is_unknown).collect();
+    match networks::look_up(resolver, &unknown) {
+        Ok(known) => known,
+        Err(error) => {
+            out.note(format!(
+                "The resolver {resolver} was not asked for networks: {error}."
+            ));
+            BTreeMap::new()
+        }
+    }
+}
+
 /// Names, networks and places.
 fn describe(result: &mut PathResult, wanted: &Wanted, names: &Names, out: &mut Yield) {
+    let by_dns = networks_by_dns(result, wanted, out);
     let back = result.way_back.as_mut().map(|back| &mut back.hops);
     for hop in result.hops.iter_mut().chain(back.into_iter().flatten()) {
         let Some(address) = address_of(hop) else {
@@ -280,7 +310,12 @@ fn describe(result: &mut PathResult, wanted: &Wanted, names: &Names, out: &mut Y
         };
         hop.name = names.get(address);
         match wanted.atlas.look_up(address) {
-            Ok(entry) => {
+            Ok(mut entry) => {
+                if entry.asn.is_none()
+                    && let Some(found) = by_dns.get(&address)
+                {
+                    (entry.asn, entry.name) = (found.asn, found.name.clone());
+                }
                 (hop.asn, hop.as_name, hop.place) = (entry.asn, entry.name, entry.place);
             }
             Err(error) => {

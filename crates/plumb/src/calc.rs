@@ -56,7 +56,7 @@ enum Question {
         packet: Packet,
         /// Count three SACK blocks on every segment
         ///
-        /// And SACK-permitted, as the training does.
+        /// SACK-permitted is counted on every segment as well: the least that a tool should reach.
         #[arg(long, conflicts_with_all = ["sack_blocks", "no_timestamps"])]
         generous: bool,
         /// SACK blocks to count on every segment

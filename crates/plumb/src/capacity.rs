@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     host: String,
     #[command(flatten)]
     path: PathOptions,
-    /// Measure one of both alone
+    /// Measure only one of the two
     #[arg(long, value_enum)]
     only: Option<Part>,
     /// Protocol of the probes of hops [default: udp]

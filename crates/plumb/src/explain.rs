@@ -1,9 +1,11 @@
 //! `plumb explain`: the knowledge base, the catalogue of knobs, and the meaning of counters.
 
 mod causes;
+mod glossary;
 mod markdown;
 mod pages;
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -20,12 +22,21 @@ use pages::Page;
 const KNOBS: &str = "knobs";
 const CAUSES: &str = "causes";
 
+/// What else there is, below the topics.
+const LISTS: &str = "\
+Words, such as jitter, vpn or zoom:  plumb explain WORD
+All words:                           plumb explain glossary
+What plumb looks for:                plumb explain causes
+Settings of hosts:                   plumb explain knobs
+";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// A topic, cause, setting or counter; none lists the topics
+    /// A word, topic, cause, setting or counter; none lists the topics
     ///
-    /// A setting is such as tcp_rmem, fq or ring rx, a counter such as TcpRetransSegs. 'knobs' lists the settings, 'causes'
-    /// what plumb looks for.
+    /// A word is such as jitter, vpn or zoom, a setting such as tcp_rmem, fq or ring rx, a counter such as TcpRetransSegs. Several
+    /// words that are no name together are looked up one by one. 'knobs' lists the settings, 'causes' what plumb looks for,
+    /// 'glossary' the words.
     topic: Vec<String>,
     /// Print long pages at once
     ///
@@ -36,17 +47,13 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let pages = pages::built_in()?;
-    let topics: Vec<_> = pages.iter().map(|page| page.topic.as_str()).collect();
-    let topics = topics.join(", ");
+    let catalogue = Catalogue::built_in()?;
     let asked = arguments.topic.join(" ");
     if asked.trim().is_empty() {
-        let list = format!(
-            "Topics: {topics}\n\nKnobs: plumb explain knobs\n\nCauses: plumb explain causes\n"
-        );
-        arguments.show(&list)?;
+        let list = glossary::topics(&pages, style().width) + LISTS;
+        arguments.show_lines(&list)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let catalogue = Catalogue::built_in()?;
     if asked.eq_ignore_ascii_case(KNOBS) {
         arguments.show_lines(&list(&catalogue))?;
         return Ok(ExitCode::SUCCESS);
@@ -55,32 +62,77 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.show_lines(&causes::list(style().width))?;
         return Ok(ExitCode::SUCCESS);
     }
-    // One word may be a topic, a setting of several systems, and a counter: all that is known is told.
-    let found: Vec<String> = causes::page(&asked)
-        .into_iter()
-        .chain(pages::named(&pages, &asked).map(|page| page.text.clone()))
-        .chain(catalogue.named(&asked).into_iter().map(page::page))
-        .chain(counter::named(&asked).map(counter_page))
-        .collect();
+    let known = Known { pages, catalogue };
+    let words: Vec<&str> = asked.split_whitespace().collect();
+    let (found, unknown) = known.look_up(&words);
     if found.is_empty() {
-        let near = meant(&asked, &pages, &catalogue);
-        let mention = pages::that_mention(&pages, &asked);
-        let rest = match (near.is_empty(), mention.is_empty()) {
-            (true, true) => format!("; the topics are {topics}"),
-            (false, true) => format!(": did you mean {}?", near.join(", ")),
-            (true, false) => format!("; these pages mention it: {}", mention.join(", ")),
-            (false, false) => format!(
-                ": did you mean {}? These pages mention it: {}",
-                near.join(", "),
-                mention.join(", ")
-            ),
-        };
-        return Err(wrong(format!(
-            "no page, setting or counter is called '{asked}'{rest}\nplumb explain alone lists all topics"
-        )));
+        return Err(wrong(known.refusal(&asked)));
     }
-    arguments.show(&found.join("\n"))?;
+    let mut text = found.join("\n");
+    if !unknown.is_empty() {
+        let _ = writeln!(text, "\nNo page for: {}.", unknown.join(", "));
+    }
+    arguments.show(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// All that names are looked up in.
+struct Known {
+    pages: Vec<Page>,
+    catalogue: Catalogue,
+}
+
+impl Known {
+    /// What goes by a name: one may be a word, a topic, a setting of several systems, and a counter.
+    fn named(&self, name: &str) -> Vec<String> {
+        causes::page(name)
+            .into_iter()
+            .chain(glossary::page(&self.pages, name))
+            .chain(pages::named(&self.pages, name).map(|page| page.text.clone()))
+            .chain(self.catalogue.named(name).into_iter().map(page::page))
+            .chain(counter::named(name).map(counter_page))
+            .collect()
+    }
+
+    /// What goes by these words, as few names as they can be read as, and the words that are of none.
+    fn look_up<'a>(&self, words: &[&'a str]) -> (Vec<String>, Vec<&'a str>) {
+        let (mut found, mut unknown) = (Vec::new(), Vec::new());
+        let mut rest = words;
+        while let Some((first, behind)) = rest.split_first() {
+            let named = (1..=rest.len()).rev().find_map(|count| {
+                let (name, behind) = rest.split_at_checked(count)?;
+                let named = self.named(&name.join(" "));
+                (!named.is_empty()).then_some((named, behind))
+            });
+            let Some((named, behind)) = named else {
+                unknown.push(*first);
+                rest = behind;
+                continue;
+            };
+            for page in named {
+                if !found.contains(&page) {
+                    found.push(page);
+                }
+            }
+            rest = behind;
+        }
+        (found, unknown)
+    }
+
+    /// Why nothing was found, and what is near.
+    fn refusal(&self, asked: &str) -> String {
+        let near = meant(asked, &self.pages, &self.catalogue).join(", ");
+        let mention = pages::that_mention(&self.pages, asked).join(", ");
+        let rest = match (near.is_empty(), mention.is_empty()) {
+            (true, true) => String::new(),
+            (false, true) => format!(": did you mean {near}?"),
+            (true, false) => format!("; these pages mention it: {mention}"),
+            (false, false) => format!(": did you mean {near}? These pages mention it: {mention}"),
+        };
+        format!(
+            "no page, setting or counter is called '{asked}'{rest}\nplumb explain alone lists all topics"
+        )
+    }
 }
 
 impl Arguments {
@@ -127,9 +179,12 @@ fn meant<'a>(asked: &str, pages: &'a [Page], catalogue: &'a Catalogue) -> Vec<&'
     let asked = asked.to_lowercase();
     let topics = pages.iter().map(|page| page.topic.as_str());
     let aliases = pages.iter().flat_map(|page| &page.also);
+    let words = glossary::words(pages);
+    let words = words.iter().flat_map(|word| word.names.iter().copied());
     let topics = topics
         .chain([KNOBS, CAUSES])
-        .chain(aliases.map(String::as_str));
+        .chain(aliases.map(String::as_str))
+        .chain(words);
     let knobs = catalogue.knobs.iter().flat_map(Knob::names);
     let counters = COUNTERS.iter().map(|counter| counter.name);
     let names: Vec<&'a str> = topics.chain(knobs).chain(counters).collect();

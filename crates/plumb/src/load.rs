@@ -154,6 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         applications: Vec::new(),
         latency: true,
         judge: false,
+        as_iperf3: false,
     };
     let Arguments {
         load,

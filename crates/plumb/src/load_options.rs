@@ -12,11 +12,13 @@ use plumb_measure::available;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::phase::Group;
 use plumb_measure::profiles::catalogue::{Profile, find};
+use plumb_measure::progress::Watcher;
 use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::with_far_end::{self, Besides, Plan};
 use plumb_model::results::Direction;
 use plumb_model::units::{ByteCount, ParseUnitError};
+use plumb_report::export;
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::MOST_STREAMS;
@@ -27,8 +29,9 @@ use crate::direction::Directions;
 use crate::exit::{Ends, stop_flag};
 use crate::far_end::{self, Protocol, Sought};
 use crate::files::OpenFiles;
+use crate::intervals::{Intervals, interval};
 use crate::mix::Mix;
-use crate::output::{Begun, LiveOutput, say};
+use crate::output::{Begun, LiveOutput, print_json, say};
 use crate::quantity::time_above_zero;
 use crate::target::{ResponderOptions, Target, command_line};
 use crate::trust::TrustOptions;
@@ -71,6 +74,8 @@ pub(crate) struct Defaults {
     pub(crate) applications: Vec<&'static Profile>,
     pub(crate) latency: bool,
     pub(crate) judge: bool,
+    /// Whether the result is printed as iperf3 prints it.
+    pub(crate) as_iperf3: bool,
 }
 
 /// The arguments of a verb that loads the path and shows what came of it.
@@ -87,6 +92,9 @@ pub(crate) struct LoadArguments {
     /// voice, call-200k, keystrokes, game, video-call or dash; may be repeated.
     #[arg(long, value_name = "PROFILE", value_parser = find)]
     with: Vec<&'static Profile>,
+    /// Print what was carried in each interval, while it runs
+    #[arg(short, long, value_name = "TIME", value_parser = interval, conflicts_with_all = ["json", "json_lines"])]
+    interval: Option<Duration>,
     #[command(flatten)]
     output: LiveOutput,
 }
@@ -127,7 +135,8 @@ impl LoadArguments {
             .retain(|direction| carries.has(*direction));
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
-        let watcher = self.output.watcher();
+        let watcher = self.watcher();
+        let as_iperf3 = defaults.as_iperf3;
         let plan = self.load.plan(&target, defaults, groups);
         let link_bps = announcement::link_bps(target.address.ip());
         say(plan.announcement(link_bps));
@@ -140,7 +149,22 @@ impl LoadArguments {
         let captured = capture.map(capture::Beside::finish);
         let mut conducted = measured.context("cannot measure")?;
         conducted.run.notes.extend(captured);
+        if as_iperf3 {
+            print_json(&export::iperf3::export(&conducted.run, None)?)?;
+            output.save(conducted.run)?;
+            return conducted
+                .shortfall
+                .map_or(Ok(ExitCode::SUCCESS), |why| Err(why.into()));
+        }
         show(output, conducted)
+    }
+
+    /// Whom to show how it goes.
+    fn watcher(&self) -> Box<dyn Watcher> {
+        match self.interval {
+            Some(every) => Box::new(Intervals::new(every)),
+            None => self.output.watcher(),
+        }
     }
 
     /// Searches the highest UDP rate at which no more than 1 % is lost, and shows the Run.
@@ -167,7 +191,7 @@ impl LoadArguments {
             budget: self.load.budget.unwrap_or(budget),
         };
         say(plan.announcement());
-        let watcher = self.output.watcher();
+        let watcher = self.watcher();
         let capture = self.load.capture(target.address.ip())?;
         let measured = available::run(client, &plan, &*watcher, &cancel);
         drop(watcher);

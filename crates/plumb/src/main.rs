@@ -17,6 +17,7 @@ mod files;
 mod generate;
 mod help;
 mod host;
+mod intervals;
 mod judged;
 mod key;
 #[cfg(feature = "lab")]

@@ -1,7 +1,9 @@
 //! `plumb path`: the way that packets take, and what becomes of them on it.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -10,6 +12,7 @@ use plumb_measure::conductor::Conductor;
 use plumb_measure::path::{Back, Hops, Wanted};
 use plumb_measure::progress::{Nobody, Watcher};
 use plumb_measure::record::Judgement;
+use plumb_measure::resolver::of_this_host;
 use plumb_model::results::path::MapPlace;
 use plumb_net::egress::Outlet;
 use plumb_net::names::host_name;
@@ -132,6 +135,12 @@ pub(crate) struct Arguments {
     /// MaxMind's database (.mmdb) of networks or of cities, or a text file of `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines.
     #[arg(long, value_name = "FILE")]
     asn_db: Vec<PathBuf>,
+    /// Ask DNS for the networks of public addresses on the path, as far as no database has them
+    ///
+    /// The resolver of this host, or the one named, asks Team Cymru (origin.asn.cymru.com), who thereby see which addresses
+    /// are on the path. Nobody is asked without this option.
+    #[arg(long, value_name = "RESOLVER", num_args = 0..=1, require_equals = true, value_parser = resolver)]
+    asn_dns: Option<Option<SocketAddr>>,
     /// Where this host is, in degrees north and east
     #[arg(long, value_name = "LATITUDE,LONGITUDE", value_parser = place, allow_hyphen_values = true)]
     here: Option<MapPlace>,
@@ -143,7 +152,7 @@ pub(crate) struct Arguments {
     /// In mtr's forms, addresses behind names
     #[arg(short = 'b', long, conflicts_with = "no_names")]
     show_ips: bool,
-    /// In mtr's forms, the network of each address, as far as --asn-db knows it
+    /// In mtr's forms, the network of each address, as far as --asn-db or --asn-dns knows it
     #[arg(short = 'z', long)]
     aslookup: bool,
     /// Fields of mtr's forms, by the letters of mtr's --order
@@ -205,6 +214,15 @@ fn share(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("'{text}' is no share above 0 and below 1: write 0.95"))
 }
 
+/// A resolver by its address, with a port where it is not that of DNS.
+fn resolver(text: &str) -> Result<SocketAddr, String> {
+    let by_port = text.parse();
+    let usual = |address: IpAddr| SocketAddr::new(address, plumb_wire::dns::PORT);
+    by_port.or_else(|_| text.parse().map(usual)).map_err(|_| {
+        format!("'{text}' is no address of a resolver: write 192.0.2.1 or 192.0.2.1:53")
+    })
+}
+
 fn place(text: &str) -> Result<MapPlace, String> {
     let wrong =
         || format!("'{text}' is no place: write LATITUDE,LONGITUDE in degrees, as 52.37,4.90");
@@ -263,6 +281,24 @@ impl Arguments {
         }
     }
 
+    /// Whom to ask for networks.
+    ///
+    /// # Errors
+    /// When it is to be this host's resolver, and that is not known.
+    fn networks_by(&self) -> anyhow::Result<Option<SocketAddr>> {
+        let Some(named) = self.asn_dns else {
+            return Ok(None);
+        };
+        let own = || {
+            let servers = of_this_host().context("cannot read which resolver this host asks")?;
+            let first = servers.first().context(
+                "this host has no resolver to ask for networks: name one, as --asn-dns=192.0.2.1",
+            )?;
+            anyhow::Ok(SocketAddr::new(*first, plumb_wire::dns::PORT))
+        };
+        named.map_or_else(own, Ok).map(Some)
+    }
+
     fn plan(&self, target: &Target) -> TracePlan {
         /// So many cycles may follow each other fast; more would be a load on routers.
         const FAST_CYCLES: u32 = 10;
@@ -304,12 +340,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let atlas = read_atlas(&arguments.asn_db)?;
     let output = arguments.output.begin()?;
     let stop = stop_flag(Ends::by_signal_if(arguments.continuous))?;
-    let wanted = Wanted {
+    let mut wanted = Wanted {
         plan: arguments.plan(&target),
         protocol,
         all_paths: arguments.all_paths.then_some(arguments.confidence),
         names: !arguments.no_names,
         atlas,
+        networks_by: arguments.networks_by()?,
         back: arguments.back(),
         has_responder: false,
         here: arguments.here,
@@ -329,17 +366,27 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(Line::new())
     };
-    let (name, address) = (&wanted.target.name, wanted.target.address.ip());
-    let conductor = Conductor::towards(command_line(), name, address, line.as_ref(), &stop);
-    let mut hops = Hops {
-        wanted: &wanted,
-        show: &mut |log, names| {
-            if let Some(view) = &mut view {
-                view.show(log, names);
-            }
-        },
+    let traced = loop {
+        let (name, address) = (&wanted.target.name, wanted.target.address.ip());
+        let conductor = Conductor::towards(command_line(), name, address, line.as_ref(), &stop);
+        let mut hops = Hops {
+            wanted: &wanted,
+            show: &mut |log, names| {
+                if let Some(view) = &mut view {
+                    view.show(log, names);
+                }
+            },
+        };
+        let traced = conductor.only(&mut hops, Judgement::Part)?;
+        if !view.as_mut().is_some_and(View::switches) {
+            break traced;
+        }
+        wanted.protocol = Some(match wanted.protocol {
+            Some(ProtocolAndPort::Udp { .. }) => ProtocolAndPort::Icmp,
+            _ => ProtocolAndPort::Udp { port: UDP_PORT },
+        });
+        stop.store(false, Ordering::Relaxed);
     };
-    let traced = conductor.only(&mut hops, Judgement::Part)?;
     drop((line, view));
     let mut run = traced.run;
     run.notes

@@ -16,6 +16,7 @@ use crate::far_end::Protocol;
 use crate::files::Files;
 use crate::load_options::{Defaults, LoadArguments, enough_budget};
 use crate::mix::Mix;
+use crate::output::say;
 use crate::quantity::rate_above_zero;
 use crate::tcp_options::{TcpOptions, pacing_bps};
 use crate::trust::TrustOptions;
@@ -30,6 +31,9 @@ const DURATION: Duration = Duration::from_secs(10);
 
 /// One connection is what most applications have.
 const STREAMS: u32 = 1;
+
+/// No link is slower: a bare number that is less was meant in another unit.
+const SLOWEST_BPS: u64 = 1_000;
 
 /// The same where something else is to end it.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -96,6 +100,9 @@ pub(crate) struct Arguments {
     /// As --rate with --udp, else as --pacing. A bare number is bit/s, and 0 is no limit, as iperf3 has it.
     #[arg(short = 'b', long, alias = "bitrate", value_name = "RATE", value_parser = bandwidth, conflicts_with_all = ["rate", "pacing", "mptcp", "background"])]
     bandwidth: Option<Bandwidth>,
+    /// Print the result as iperf3 -J does: of an upload, unless a direction is given
+    #[arg(short = 'J', long, conflicts_with_all = ["json", "json_lines", "details", "interval", "available", "profile", "with", "quic"])]
+    iperf3_json: bool,
     #[command(flatten)]
     mix: Mix,
     #[command(flatten)]
@@ -123,6 +130,14 @@ enum Until {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(Bandwidth::Of(rate)) = arguments.bandwidth
+        && rate.bps() < SLOWEST_BPS
+    {
+        let number = rate.bps();
+        say(format_args!(
+            "-b {number} is {rate}, slower than any link: {number} Mbit/s is -b {number}M"
+        ));
+    }
     if arguments.available {
         return search(arguments);
     }
@@ -149,7 +164,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let files = arguments.files.open()?;
     if directions.is_empty() && arguments.profile.is_empty() {
-        directions = vec![Direction::Down, Direction::Up];
+        directions = match arguments.iperf3_json {
+            true => vec![Direction::Up],
+            false => vec![Direction::Down, Direction::Up],
+        };
     }
     let bounded = arguments.bytes.is_some() || arguments.until.is_some() || files.from.is_some();
     let defaults = Defaults {
@@ -165,6 +183,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         files,
         latency: false,
         judge: false,
+        as_iperf3: arguments.iperf3_json,
     };
     let load = &arguments.load;
     load.run(

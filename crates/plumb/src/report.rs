@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_model::context::Phase;
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
+use plumb_report::export::figure::Figure;
 #[cfg(feature = "html")]
 use plumb_report::html;
 use plumb_report::problem::Said;
@@ -17,7 +19,8 @@ use crate::judged;
 use crate::output::{json, print_page, read_run, style};
 use crate::redaction::{RedactOptions, Redaction};
 use crate::router::RouterOption;
-use crate::save::save;
+use crate::save;
+use crate::stderr::say;
 #[cfg(not(feature = "html"))]
 use crate::usage;
 use crate::usage::wrong;
@@ -27,7 +30,7 @@ use crate::words;
 pub(crate) struct Arguments {
     /// A saved Run
     run: PathBuf,
-    /// A Run from after a change; with --problem, more Runs
+    /// A Run from after a change; with --problem or --figure, more Runs
     #[arg(value_name = "AFTER")]
     others: Vec<PathBuf>,
     /// Write one page of HTML that needs nothing else
@@ -35,17 +38,25 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     case: CaseOptions,
+    /// With --svg: all the Runs in one figure of their round trips
+    ///
+    /// Of the phase that --phase names, or else of the first that there is of an upload, a download, both, and the idle path.
+    #[arg(long, value_name = "KIND", group = "phased", requires = "svg", value_parser = words::any::<Figure>())]
+    figure: Option<Figure>,
     /// Write the chart over time as a file of SVG
-    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "others", "flent"])]
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "flent"])]
     svg: Option<PathBuf>,
     /// Write a phase of load for flent's plots (.flent.gz)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "others"])]
+    #[arg(long, value_name = "FILE", group = "phased", conflicts_with_all = ["output", "others"])]
     flent: Option<PathBuf>,
+    /// Write a phase of load as iperf3 -J prints it
+    #[arg(long, value_name = "FILE", group = "phased", conflicts_with_all = ["output", "others", "flent", "svg"])]
+    iperf3: Option<PathBuf>,
     /// Print the facts of a Run of plumb host: all, or one part
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = words::any::<HostSection>(), conflicts_with_all = ["output", "others", "svg", "flent"])]
     facts: Option<Option<HostSection>>,
-    /// With --flent: which phase [default: the last]
-    #[arg(long, value_parser = words::any::<Direction>(), requires = "flent", conflicts_with_all = ["output", "others", "svg"])]
+    /// With --flent, --iperf3 or --figure: which phase [default: the last]
+    #[arg(long, value_parser = words::any::<Direction>(), requires = "phased", conflicts_with_all = ["output"])]
     phase: Option<Direction>,
     #[command(flatten)]
     redact: RedactOptions,
@@ -129,9 +140,17 @@ fn plain(
     output: Option<(&Path, Form)>,
     redaction: &mut Redaction,
 ) -> anyhow::Result<()> {
+    if let (Some(kind), Some(file)) = (arguments.figure, &arguments.svg) {
+        return figure(arguments, kind, file, redaction);
+    }
+    if arguments.svg.is_some() && !arguments.others.is_empty() {
+        return Err(wrong(
+            "--svg draws one Run: add --figure overlay, cdf or box for several",
+        ));
+    }
     let ([] | [_]) = arguments.others.as_slice() else {
         return Err(wrong(
-            "one Run is shown, and two are compared: more than two make a case with --problem"
+            "one Run is shown, and two are compared: more than two make a case with --problem, or a picture with --figure"
                 .to_owned(),
         ));
     };
@@ -141,7 +160,13 @@ fn plain(
     if let Some(file) = &arguments.flent {
         let packed = export::flent::export(&run, arguments.phase)
             .with_context(|| format!("cannot write {}", file.display()))?;
-        save(file, packed)?;
+        written(file, packed)?;
+        return Ok(());
+    }
+    if let Some(file) = &arguments.iperf3 {
+        let printed = export::iperf3::export(&run, arguments.phase)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        written(file, format!("{printed:#}\n"))?;
         return Ok(());
     }
     if let Some(file) = &arguments.svg {
@@ -151,7 +176,7 @@ fn plain(
                 arguments.run.display()
             )
         })?;
-        save(file, chart)?;
+        written(file, chart)?;
         return Ok(());
     }
     if let Some(part) = arguments.facts {
@@ -169,17 +194,52 @@ fn plain(
     };
     let after = after.map(|after| arguments.router.write(after));
     match (output, after) {
-        (Some((file, Form::Page)), after) => save(file, page(&run, after.as_ref())?),
+        (Some((file, Form::Page)), after) => written(file, page(&run, after.as_ref())?),
         (Some((_, Form::Run)), Some(_)) => Err(wrong(
             "-o FILE.json saves one Run: redact each by itself, with the same --key",
         )),
-        (Some((file, Form::Run)), None) => save(file, json(&run)?),
+        (Some((file, Form::Run)), None) => written(file, json(&run)?),
         (None, None) => print_page(&text::render(&run, &style())),
         (None, Some(after)) => {
             let comparison = compare::compare(&run, &after);
             print_page(&text::render_comparison(&comparison, &style()))
         }
     }
+}
+
+/// Writes a file, and says so: nothing else shows that it was done.
+fn written(file: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    save::save(file, content)?;
+    say(format_args!("written: {}", file.display()));
+    Ok(())
+}
+
+/// All the Runs in one figure, by the names of their files.
+fn figure(
+    arguments: &Arguments,
+    kind: Figure,
+    file: &Path,
+    redaction: &mut Redaction,
+) -> anyhow::Result<()> {
+    let files = [&arguments.run].into_iter().chain(&arguments.others);
+    let runs = files.map(|file| {
+        let name = file.file_stem().unwrap_or(file.as_os_str());
+        let run = redaction.run(read_run(file)?)?;
+        anyhow::Ok((name.to_string_lossy().into_owned(), run))
+    });
+    let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+    let phase = arguments.phase.map(|direction| match direction {
+        Direction::Up => Phase::Up,
+        Direction::Down => Phase::Down,
+        Direction::Both => Phase::Both,
+    });
+    let drawn = export::figure::figure(kind, &runs, phase).with_context(|| {
+        format!(
+            "cannot draw {}: no Run has round trips of that phase",
+            file.display()
+        )
+    })?;
+    written(file, drawn)
 }
 
 /// The case of one Run, or of several together.
@@ -195,8 +255,8 @@ fn problem(
         .write(redaction.run(judged::case(&files)?)?);
     let said = arguments.case.said();
     match output {
-        Some((file, Form::Page)) => save(file, case_page(&run, &said)?),
-        Some((file, Form::Run)) => save(file, json(&run)?),
+        Some((file, Form::Page)) => written(file, case_page(&run, &said)?),
+        Some((file, Form::Run)) => written(file, json(&run)?),
         None => print_page(&text::render_problem(&run, &said, &style())),
     }
 }

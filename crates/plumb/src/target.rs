@@ -157,6 +157,23 @@ pub(crate) fn measure_towards(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Why a name leads nowhere, and what to do; the resolver's own words only where they add to it.
+fn not_found(host: &str, error: std::io::Error) -> anyhow::Error {
+    /// How the C libraries (glibc, musl) say that there is no such name.
+    const NO_SUCH_NAME: [&str; 2] = ["Name or service not known", "Name does not resolve"];
+    let what = match host.split_once('%') {
+        Some((_, scope)) => {
+            format!("cannot find '{host}': check that there is an interface {scope} (ip link)")
+        }
+        None => format!("cannot find '{host}': check the spelling, or give an address"),
+    };
+    let said = error.to_string();
+    match NO_SUCH_NAME.iter().any(|words| said.contains(words)) {
+        true => anyhow::anyhow!(what),
+        false => anyhow::Error::new(error).context(what),
+    }
+}
+
 impl Target {
     /// One whose address is known.
     pub(crate) fn of(name: &str, address: SocketAddr) -> Self {
@@ -177,12 +194,7 @@ impl Target {
         let (host, port) = split(name)?;
         let mut addresses = (host, port.unwrap_or(0))
             .to_socket_addrs()
-            .with_context(|| match host.split_once('%') {
-                Some((_, scope)) => format!(
-                    "cannot find '{host}': check that there is an interface {scope} (ip link)"
-                ),
-                None => format!("cannot find '{host}': check the spelling, or give an address"),
-            })?
+            .map_err(|error| not_found(host, error))?
             .peekable();
         if host_of_url(name).is_some() {
             say(format_args!("{name} is taken for its host, {host}"));
@@ -390,6 +402,21 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::usage::UsageError;
+
+    #[test]
+    fn a_name_that_is_not_there_is_said_once() {
+        let no_name = std::io::Error::other(
+            "failed to lookup address information: Name or service not known",
+        );
+        let said = format!("{:#}", not_found("sever", no_name));
+        assert_eq!(
+            said,
+            "cannot find 'sever': check the spelling, or give an address"
+        );
+        let other = std::io::Error::other("Temporary failure in name resolution");
+        let said = format!("{:#}", not_found("server", other));
+        assert!(said.contains("Temporary failure"), "{said}");
+    }
 
     #[test]
     fn a_host_may_bring_its_port() {

@@ -1,5 +1,7 @@
 //! What was typed and is no command of plumb: the error names it, what is accepted, and what is nearest.
 
+mod foreign;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -13,30 +15,6 @@ use crate::{stderr, stdout};
 
 /// A slip or two in a word: among so many names, one is always a little like.
 const NEAR: f64 = 0.7;
-
-/// What does the same as programs that hands know.
-const OTHERS: [(&str, &str); 20] = [
-    ("fping", "ping"),
-    ("hping3", "ping"),
-    ("irtt", "ping --protocol udp"),
-    ("traceroute", "path"),
-    ("tracert", "path"),
-    ("tracepath", "path"),
-    ("mtr", "path --continuous"),
-    ("iperf", "rate"),
-    ("iperf3", "rate"),
-    ("nuttcp", "rate"),
-    ("netperf", "transactions"),
-    ("speedtest", "check"),
-    ("flent", "load"),
-    ("owping", "owd"),
-    ("nc", "port"),
-    ("nmap", "port"),
-    ("curl", "page"),
-    ("tcpdump", "capture"),
-    ("tshark", "capture"),
-    ("version", "--version"),
-];
 
 /// Prints what clap made of the words behind `plumb`: help, the version, or why they are no command.
 pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) -> ExitCode {
@@ -52,7 +30,11 @@ pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) ->
             if typed.starts_with('-') {
                 // Not what clap would have: that it could be a value behind `--`.
                 error.remove(ContextKind::Suggested);
-                if error.get(ContextKind::SuggestedArg).is_none() {
+                let (_, name) = verb_of(command, &words);
+                if let Some(tip) = foreign::option(&name, &typed) {
+                    error.remove(ContextKind::SuggestedArg);
+                    suggest(&mut error, format!("{tip}; {name} --help shows all"));
+                } else if error.get(ContextKind::SuggestedArg).is_none() {
                     suggest(&mut error, option_tip(command, &words, &typed));
                 }
             } else if let Some(tip) = value_tip(command, &words, &typed) {
@@ -68,7 +50,10 @@ pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) ->
                     &mut error,
                     format!("to check the path to it: plumb check {typed}"),
                 );
-            } else if let Some((_, verb)) = OTHERS.iter().find(|(other, _)| *other == typed) {
+            } else if let Some((_, verb)) = foreign::COMMANDS
+                .iter()
+                .find(|(other, _)| typed.eq_ignore_ascii_case(other))
+            {
                 error.remove(ContextKind::SuggestedSubcommand);
                 suggest(&mut error, format!("for that there is plumb {verb}"));
             }
@@ -235,7 +220,7 @@ fn option_tip(command: &Command, words: &[&str], typed: &str) -> String {
             .collect();
         letters.sort_unstable_by_key(|letter| letter.to_lowercase());
         return match letters.is_empty() {
-            true => format!("{name} has no letters; {help}"),
+            true => format!("{name} takes no short options here; {help}"),
             false => format!("{name} takes {}; {help}", letters.join(" ")),
         };
     };
@@ -326,21 +311,6 @@ mod tests {
             Some("unknown word; did you mean openbsd? Known are linux, openbsd")
         );
         assert_eq!(nearest(said, "x"), None);
-    }
-
-    #[test]
-    fn what_stands_for_other_programs_is_a_command() {
-        use clap::Parser as _;
-        for (other, verb) in OTHERS.into_iter().filter(|(_, verb)| *verb != "--version") {
-            let words: Vec<&str> = ["plumb"].into_iter().chain(verb.split(' ')).collect();
-            let rest: &[&str] = match verb {
-                "port" => &["server", "22"],
-                "page" => &["https://server/"],
-                _ => &["server"],
-            };
-            let parsed = crate::Cli::try_parse_from(words.iter().chain(rest));
-            assert!(parsed.is_ok(), "{other}: plumb {verb}");
-        }
     }
 
     #[test]

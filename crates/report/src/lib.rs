@@ -9,6 +9,7 @@
 extern crate plumb_schemaless as schemars;
 
 pub mod baseline;
+mod carried;
 pub mod cases;
 pub mod changed;
 pub mod compare;
@@ -31,6 +32,7 @@ mod phase;
 pub mod places;
 pub mod problem;
 mod registry;
+mod round_trips;
 pub mod segments;
 mod show;
 mod svg;

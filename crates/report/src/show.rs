@@ -11,6 +11,7 @@ use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 
+use crate::carried::Carried;
 use crate::compare::quantity::Quantity;
 use crate::map::Map;
 use crate::svg::canvas::Drawing;
@@ -42,6 +43,11 @@ pub(crate) trait Show: Any {
 
     /// Its row in the table of round trips, idle and loaded, where it has one.
     fn round_trips(&self) -> Option<RoundTrips<'_>> {
+        None
+    }
+
+    /// What a direction of a load carried, where it was TCP or datagrams.
+    fn carried(&self) -> Option<Carried<'_>> {
         None
     }
 

@@ -16,6 +16,7 @@ pub enum RecordKind {
     A = 1,
     /// The servers of a zone.
     Ns = 2,
+    Txt = 16,
     Aaaa = 28,
 }
 
@@ -97,6 +98,66 @@ impl Query {
             truncated: high & 2 != 0,
             records: u16::from_be_bytes([a0, a1]),
         })
+    }
+}
+
+impl Query {
+    /// The texts in an answer to this question, each of its strings put together; none where it is no answer. What is no
+    /// UTF-8 is replaced.
+    pub fn texts(&self, bytes: &[u8]) -> Vec<String> {
+        let Some(answer) = self.answer(bytes) else {
+            return Vec::new();
+        };
+        let asked = bytes.get(4..6).is_some_and(|count| count != [0, 0]);
+        let question = if asked { self.name.len() + 4 } else { 0 };
+        let mut rest = bytes.get(HEADER_BYTES + question..).unwrap_or_default();
+        let mut texts = Vec::new();
+        for _ in 0..answer.records {
+            let Some((kind, data, behind)) = record(rest) else {
+                break;
+            };
+            if kind == RecordKind::Txt as u16 {
+                texts.push(joined_strings(data));
+            }
+            rest = behind;
+        }
+        texts
+    }
+}
+
+/// The kind and data of a record (RFC 1035, section 4.1.3), and what is behind it.
+fn record(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let (kind, rest) = behind_name(bytes)?.split_first_chunk::<2>()?;
+    // The class has two bytes, the time to live four.
+    let (length, rest) = rest.get(6..)?.split_first_chunk::<2>()?;
+    let (data, behind) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+    Some((u16::from_be_bytes(*kind), data, behind))
+}
+
+/// The strings of a text, each behind its length (RFC 1035, section 3.3.14).
+fn joined_strings(mut data: &[u8]) -> String {
+    let mut joined = Vec::new();
+    while let Some((length, rest)) = data.split_first() {
+        let Some((string, behind)) = rest.split_at_checked(usize::from(*length)) else {
+            break;
+        };
+        joined.extend_from_slice(string);
+        data = behind;
+    }
+    String::from_utf8_lossy(&joined).into_owned()
+}
+
+/// Reads a name's bytes (RFC 1035, section 4.1.4) and returns what is behind it. What a pointer points at is not read.
+fn behind_name(mut bytes: &[u8]) -> Option<&[u8]> {
+    loop {
+        let (length, rest) = bytes.split_first()?;
+        match length {
+            0 => return Some(rest),
+            1..=63 => bytes = rest.get(usize::from(*length)..)?,
+            // A pointer of two bytes ends a name.
+            0xc0.. => return rest.get(1..),
+            _ => return None,
+        }
     }
 }
 
@@ -182,6 +243,21 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_read_behind_names_and_pointers() {
+        let query = Query::new("a.b", RecordKind::Txt).unwrap();
+        let mut bytes = query.write(7);
+        bytes[2] = 0x81;
+        bytes[7] = 2;
+        bytes.extend([0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 9, 0, 2, 0xc0, 12]);
+        bytes.extend([
+            1, b'a', 0, 0, 16, 0, 1, 0, 0, 0, 9, 0, 5, 1, b'x', 2, b'y', b'z',
+        ]);
+        assert_eq!(query.texts(&bytes), ["xyz"]);
+        bytes.truncate(bytes.len() - 1);
+        assert!(query.texts(&bytes).is_empty(), "cut off");
+    }
+
+    #[test]
     fn what_is_no_name_is_refused() {
         let long = "a.".repeat(130);
         for wrong in ["..", "a..b", &"a".repeat(64), &long] {
@@ -193,11 +269,14 @@ mod tests {
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..80), name in "[a-z.]{0,20}") {
             if let Ok(query) = Query::new(&name, RecordKind::A) {
-                let _ = query.answer(&bytes);
+                let _ = (query.answer(&bytes), query.texts(&bytes));
                 let mut own = query.write(9);
                 own[2] |= 0x80;
                 prop_assert_eq!(query.answer(&own).unwrap().id, 9);
+                own[7] = 3;
+                own.extend(&bytes);
                 for end in 0..own.len() {
+                    let _ = query.texts(&own[..end]);
                     let _ = query.answer(&own[..end]);
                 }
             }

@@ -218,12 +218,17 @@ fn below_the_rate(
         return None;
     }
     let direction = stream.result.direction;
-    let (place, doing) = (Place::line(direction), direction.name());
+    let place = Place::line(direction);
+    let doing = match direction {
+        Direction::Down => "Download",
+        Direction::Up => "Upload",
+        Direction::Both => "Upload and download",
+    };
     let bursts = match stream.burst_packets() {
         Some(packets) if packets >= BURST_PACKETS => {
             format!(", in bursts of {packets:.0} one after the other, as a radio loses them")
         }
-        _ => ", one here and one there".to_owned(),
+        _ => ", lost singly, not in bursts".to_owned(),
     };
     Some(Finding {
         cause: Cause::PathLoss,
@@ -235,7 +240,7 @@ fn below_the_rate(
         confidence: PACED_CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "Packets are lost on the path {doing} also below its rate: {lost} of {sent} datagrams ({}){bursts}. No full queue does that.",
+            "{doing} packets are lost even when the line is not full: {lost} of {sent} datagrams ({}){bursts}. No full queue does that.",
             percent(ratio)
         ),
         evidence: vec![fact(

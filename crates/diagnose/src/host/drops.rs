@@ -3,7 +3,7 @@
 use plumb_model::finding::{Cause, InterfaceChange, PathKind, Severity};
 use plumb_model::results::host::OVERRUN_RATIO;
 
-use super::{Facts, Judged, fine, found, ratio, unknown};
+use super::{Facts, Judged, fine, found, one_in, ratio, unknown};
 
 pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
@@ -31,8 +31,8 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             Severity::Warning,
             &PathKind::ALL,
             format!(
-                "{name} dropped {overrun} packets before the kernel saw them: one in {:.0}.",
-                1.0 / share
+                "{name} dropped {overrun} packets before the kernel saw them: {}.",
+                one_in(share)
             ),
         )
         .evidence(facts.evidence(

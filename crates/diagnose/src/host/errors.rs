@@ -2,7 +2,7 @@
 
 use plumb_model::finding::{Cause, PathKind, Place, Severity};
 
-use super::{Facts, Judged, fine, found, ratio};
+use super::{Facts, Judged, fine, found, one_in, ratio};
 
 /// Share of damaged frames that no sound cable has: 802.3 asks for a bit error rate of 10⁻¹² at
 /// 10 Gbit/s, which is one frame in 80 million.
@@ -63,7 +63,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                     Severity::Warning
                 },
                 &PathKind::ALL,
-                format!("{count} frames that {name} {of} were damaged or broken off: one in {:.0}.", 1.0 / worst),
+                format!("{count} frames that {name} {of} were damaged or broken off: {}.", one_in(worst)),
             )
             .place(Place::LocalSegment)
             .evidence(facts.evidence(

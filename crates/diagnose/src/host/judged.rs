@@ -171,6 +171,16 @@ impl Found {
     }
 }
 
+/// How much of all a share is, in words: small ones by how many there are to each, large ones in percent.
+pub(super) fn one_in(share: f64) -> String {
+    /// "One in 9" is the least that reads as a number of its own.
+    const LARGE: f64 = 0.1;
+    match share > LARGE {
+        true => format!("{:.0} % of all", share * 100.0),
+        false => format!("one in {:.0}", 1.0 / share),
+    }
+}
+
 /// `part` of `whole` where there are at least [`ENOUGH`] of it to speak of; 0 otherwise, so that a few
 /// packets lost while an interface came up are no finding.
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
@@ -187,4 +197,15 @@ pub(super) const ENOUGH: u64 = 10;
 /// A counter of the kernel as a number of events.
 pub(super) fn events(host: &HostResult, name: &str) -> Option<u64> {
     host.counter(name).map(|n| u64::try_from(n).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_in;
+
+    #[test]
+    fn a_large_share_is_said_in_percent() {
+        assert_eq!(one_in(0.5), "50 % of all");
+        assert_eq!(one_in(0.01), "one in 100");
+    }
 }

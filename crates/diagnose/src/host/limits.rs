@@ -111,10 +111,7 @@ fn time_wait(facts: &Facts<'_>) -> Option<Judged> {
     let overflows = events(facts.host, "TcpExtTCPTimeWaitOverflow")?;
     let subject = "TIME_WAIT";
     if overflows == 0 {
-        return Some(fine(
-            subject,
-            "every ended connection could wait out its time",
-        ));
+        return Some(fine(subject, "no TIME_WAIT connection was cut short"));
     }
     Some(
         found(
@@ -122,7 +119,7 @@ fn time_wait(facts: &Facts<'_>) -> Option<Judged> {
             Cause::LimitNear,
             Severity::Info,
             &[PathKind::BusyServer],
-            format!("{overflows} ended connections did not wait out their time, because net.ipv4.tcp_max_tw_buckets was reached."),
+            format!("{overflows} TIME_WAIT connections were cut short, because net.ipv4.tcp_max_tw_buckets was reached."),
         )
         .evidence(facts.counted("TcpExtTCPTimeWaitOverflow", "connections dropped from TIME_WAIT", 0.0))
         .advice(

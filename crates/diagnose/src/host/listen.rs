@@ -19,13 +19,11 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     if overflows == 0 && full.is_none() {
         return vec![fine(
             subject,
-            format!(
-                "no connection was refused at {} for want of room",
-                match listeners.len() {
-                    1 => "one listener".to_owned(),
-                    several => format!("{several} listeners"),
-                }
-            ),
+            match listeners.len() {
+                0 => "no program is listening".to_owned(),
+                1 => "the one listening socket never had a full queue".to_owned(),
+                several => format!("none of {several} listening sockets had a full queue"),
+            },
         )];
     }
     let now = full.and_then(|place| Some((place, listeners.get(place)?)));

@@ -2,7 +2,7 @@
 
 use plumb_model::finding::{Cause, PathKind, Severity};
 
-use super::{ENOUGH, Facts, Judged, events, fine, found, ratio, unknown};
+use super::{ENOUGH, Facts, Judged, events, fine, found, one_in, ratio, unknown};
 
 /// One segment in a million.
 const DROP_RATIO: f64 = 1e-6;
@@ -79,7 +79,7 @@ fn pruned(facts: &Facts<'_>) -> Judged {
         Cause::ReceiveBufferPruned,
         Severity::Warning,
         &[PathKind::LongPath, PathKind::BusyServer],
-        format!("{dropped} received segments were thrown away for want of buffer, and had to be retransmitted: one in {:.0}.", 1.0 / share),
+        format!("{dropped} received segments were thrown away for want of buffer, and had to be retransmitted: {}.", one_in(share)),
     )
     .evidence(facts.counted(worst, "largest counter of its kind; `plumb explain tcp-counters`", 0.0))
     .advice(
@@ -103,7 +103,12 @@ fn fragments(facts: &Facts<'_>) -> Judged {
     if share < REASSEMBLY_RATIO || failed < ENOUGH {
         return fine(
             subject,
-            format!("{fragments} fragments came, {failed} packets could not be put together"),
+            match fragments {
+                0 => "no fragments were received".to_owned(),
+                some => {
+                    format!("{some} fragments were received, and {failed} packets not reassembled")
+                }
+            },
         );
     }
     found(
@@ -111,7 +116,7 @@ fn fragments(facts: &Facts<'_>) -> Judged {
         Cause::FragmentsLost,
         Severity::Warning,
         &[PathKind::LongPath, PathKind::Router],
-        format!("{failed} packets could not be put together from their fragments, {:.0} % of those that were tried.", share * 100.0),
+        format!("{failed} packets could not be reassembled from their fragments, {:.0} % of those that arrived in fragments.", share * 100.0),
     )
     .place(plumb_model::finding::Place::Downlink)
     .sure(0.8)

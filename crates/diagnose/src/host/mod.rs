@@ -40,7 +40,7 @@ use plumb_model::run::Measurement;
 
 pub use audit::Audit;
 use audit::conclude;
-use judged::{ENOUGH, Facts, Found, Judged, events, fine, found, ratio, unknown};
+use judged::{ENOUGH, Facts, Found, Judged, events, fine, found, one_in, ratio, unknown};
 pub use stages::stages;
 
 use crate::Case;

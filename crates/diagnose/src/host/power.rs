@@ -19,7 +19,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     let fixed_low = cpus.governors.iter().any(|g| g == "powersave")
         && !driver.is_some_and(|driver| SELF_GOVERNED.contains(&driver));
     judged.push(if cpus.governors.is_empty() {
-        fine("processor frequency", "the frequency is not this kernel's to choose")
+        fine("processor frequency", "this kernel cannot set the processor's frequency")
     } else if fixed_low {
         found(
             "processor frequency",

@@ -3,7 +3,7 @@
 use plumb_model::finding::{Cause, InterfaceChange, PathKind, Severity};
 use plumb_model::results::host::{Interface, Qdisc};
 
-use super::{Facts, Found, Judged, fine, found, ratio};
+use super::{Facts, Found, Judged, fine, found, one_in, ratio};
 
 /// Plain queues, which let one flow fill them before all others.
 const PLAIN: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
@@ -111,7 +111,7 @@ fn plain(
             Cause::QueueDrops,
             Severity::Warning,
             &PathKind::ALL,
-            format!("This host's own queue at {name} ({}) dropped {} packets: one in {:.0}.", qdisc.kind, qdisc.drops, 1.0 / share),
+            format!("This host's own queue at {name} ({}) dropped {} packets: {}.", qdisc.kind, qdisc.drops, one_in(share)),
         )
         .evidence(facts.evidence(
             format!("qdiscs[{position}].drops"),

@@ -2,7 +2,7 @@
 
 use plumb_model::finding::{Cause, PathKind, Severity};
 
-use super::{Facts, Judged, fine, found, ratio, unknown};
+use super::{Facts, Judged, fine, found, one_in, ratio, unknown};
 
 /// One packet in a million.
 const DROP_RATIO: f64 = 1e-6;
@@ -50,7 +50,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             Cause::BacklogDrops,
             Severity::Warning,
             &[PathKind::Lan, PathKind::BusyServer, PathKind::Router],
-            format!("{dropped} received packets were dropped because a processor's backlog was full: one in {:.0}.", 1.0 / share),
+            format!("{dropped} received packets were dropped because a processor's backlog was full: {}.", one_in(share)),
         )
         .evidence(facts.evidence(
             format!("softnet[{worst}].dropped"),

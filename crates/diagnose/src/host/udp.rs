@@ -2,7 +2,7 @@
 
 use plumb_model::finding::{Cause, PathKind, Severity};
 
-use super::{ENOUGH, Facts, Judged, events, fine, found, ratio, unknown};
+use super::{ENOUGH, Facts, Judged, events, fine, found, one_in, ratio, unknown};
 
 /// One datagram in a hundred thousand: a call or a QUIC connection notices more.
 const DROP_RATIO: f64 = 1e-5;
@@ -39,7 +39,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
         Cause::UdpBufferSmall,
         Severity::Warning,
         &PathKind::ALL,
-        format!("{dropped} datagrams were dropped because a program's receive buffer was full: one in {:.0}.", 1.0 / share),
+        format!("{dropped} datagrams were dropped because a program's receive buffer was full: {} since boot.", one_in(share)),
     )
     .evidence(facts.counted("UdpRcvbufErrors", "datagrams over IPv4 dropped at a full receive buffer", 0.0));
     vec![match limit {

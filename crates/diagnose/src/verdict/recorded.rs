@@ -240,7 +240,7 @@ fn bursts_of_loss_are_told_from_single_losses() {
         (Cause::PathLoss, Place::Uplink)
     );
     assert!(
-        single.summary.contains("one here and one there"),
+        single.summary.contains("lost singly, not in bursts"),
         "{}",
         single.summary
     );

@@ -294,7 +294,7 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
         Reason::NoIdleProbe => "no probe was sent while the path was idle".to_owned(),
         Reason::NoIdleAnswer => "no probe was answered while the path was idle".to_owned(),
         Reason::FewProbes(sent) => format!(
-            "{sent} probes bound it at {} only",
+            "{sent} probes alone cannot rule out less than {}",
             percent(at_most_ratio(sent, 0))
         ),
         Reason::NoLoad if is_quick(case) && has_a_load(case) => {
@@ -343,13 +343,14 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
         Reason::LossHidden(share) => {
             option = Some("plumb check --thorough".to_owned());
             format!(
-                "{} of the segments were retransmitted, and no datagrams slower than TCP showed whether the path or a full queue dropped them",
+                "{} of the segments were retransmitted, and sending slower than TCP, which separates the path from a full queue, was not tried",
                 percent(share)
             )
         }
         Reason::LimitUnknown => {
             option = Some("plumb check --thorough".to_owned());
-            "no queue filled and no window was full, and no datagrams faster than TCP showed what the line carries".to_owned()
+            "no queue filled and no window was full, and sending faster than TCP was not tried"
+                .to_owned()
         }
         Reason::ProbesLost(share) => {
             format!("{} of the probes were lost beside the load", percent(share))

@@ -67,8 +67,8 @@ pub fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -> Advic
                 Some(value) if !same(Some(value), wanted) && !acceptable(knob, value) => {
                     set(wanted, knob.when.clone(), "What it guards works again.")
                 }
-                None => leave("what it is, is not known".to_owned()),
-                Some(value) if same(Some(value), wanted) => leave("it is as it must be".to_owned()),
+                None => leave("its value could not be read".to_owned()),
+                Some(value) if same(Some(value), wanted) => leave("already right".to_owned()),
                 Some(value) => leave(format!("{value} does as well as {wanted}")),
             }
         }

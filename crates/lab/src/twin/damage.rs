@@ -148,7 +148,7 @@ fn cell(loss: Loss) -> (String, String) {
                 write::percent(ratio)
             ),
             format!(
-                "{} of packets were lost, one here and one there.",
+                "{} of packets were lost, singly and not in bursts.",
                 write::percent(ratio)
             ),
         ),

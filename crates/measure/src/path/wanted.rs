@@ -1,5 +1,6 @@
 //! What is asked of a trace.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use plumb_model::results::path::MapPlace;
@@ -19,6 +20,8 @@ pub struct Wanted {
     /// Whether names are looked up.
     pub names: bool,
     pub atlas: Atlas,
+    /// The resolver that is asked for the networks that no database has; nobody is where it is absent.
+    pub networks_by: Option<SocketAddr>,
     /// Whether the reverse path is wanted too.
     pub back: Back,
     /// Whether a responder is known to be there, whose reflector reports the marks of packets.
@@ -39,6 +42,7 @@ impl Wanted {
             all_paths: None,
             names: false,
             atlas: Atlas::default(),
+            networks_by: None,
             back: Back::No,
             has_responder: false,
             here: None,

@@ -30,7 +30,7 @@ pub(crate) struct AskedOptions {
     /// A line that carries as much is healthy.
     #[arg(long, value_name = "DOWN/UP", value_parser = line_plan)]
     plan: Option<LinePlan>,
-    /// What users complain of: decides what comes first
+    /// The symptom; puts the findings that match it first
     #[arg(long, value_name = "WHAT", value_parser = words::any::<Complaint>())]
     complaint: Option<Complaint>,
     /// Ask the gateway by UPnP for the rates and counters of its line, once a second; nothing of it is changed

@@ -242,6 +242,7 @@ pub(super) fn defaults(asked: &Asked, times: Times, gentle: bool, metered: bool)
         applications: Vec::new(),
         latency: true,
         judge: true,
+        as_iperf3: false,
     }
 }
 

@@ -9,12 +9,29 @@ use serde::Deserialize;
 
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages.json.deflate"));
 
+/// The page of the words that people use, of which each is shown by itself (`glossary.rs`).
+pub(super) const GLOSSARY: &str = "glossary";
+
 #[derive(Deserialize)]
 pub(super) struct Page {
     pub(super) topic: String,
     /// What else people call it, and the causes and remedies that it is about.
     pub(super) also: Vec<String>,
     pub(super) text: String,
+}
+
+impl Page {
+    /// What the page calls itself.
+    pub(super) fn title(&self) -> &str {
+        let line = self.text.lines().next().unwrap_or_default();
+        line.trim_start_matches('#').trim()
+    }
+}
+
+/// A name as it is compared: `Buffer bloat`, `buffer-bloat` and `bufferbloat` are one.
+pub(super) fn fold(name: &str) -> String {
+    let kept = name.chars().filter(|c| !matches!(c, ' ' | '-' | '_'));
+    kept.flat_map(char::to_lowercase).collect()
 }
 
 /// All of them, by topic.
@@ -27,12 +44,17 @@ pub(super) fn built_in() -> anyhow::Result<Vec<Page>> {
 
 /// The page of a topic, by its name or another.
 pub(super) fn named<'a>(pages: &'a [Page], asked: &str) -> Option<&'a Page> {
-    let asked = asked.to_lowercase().replace(' ', "-");
-    let by_topic = pages.iter().find(|page| page.topic == asked);
-    by_topic.or_else(|| pages.iter().find(|page| page.also.contains(&asked)))
+    let asked = fold(asked);
+    let by_topic = pages.iter().find(|page| fold(&page.topic) == asked);
+    by_topic.or_else(|| {
+        let mut by_other = pages
+            .iter()
+            .filter(|page| page.also.iter().any(|name| fold(name) == asked));
+        by_other.next()
+    })
 }
 
-/// The topics of the pages that have a word, or words in this order, in their text.
+/// The topics of the pages that have a word, or words in this order, in their text; of all but the glossary.
 pub(super) fn that_mention<'a>(pages: &'a [Page], asked: &str) -> Vec<&'a str> {
     /// Less than this is in every page.
     const ENOUGH_CHARS: usize = 3;
@@ -48,7 +70,9 @@ pub(super) fn that_mention<'a>(pages: &'a [Page], asked: &str) -> Vec<&'a str> {
                 && !letter(behind.and_then(|text| text.chars().next()))
         })
     };
-    let with = pages.iter().filter(|page| whole(&page.text.to_lowercase()));
+    let with = pages
+        .iter()
+        .filter(|page| page.topic != GLOSSARY && whole(&page.text.to_lowercase()));
     with.map(|page| page.topic.as_str()).collect()
 }
 
@@ -66,7 +90,7 @@ mod tests {
         for page in &pages {
             assert!(page.text.starts_with("# "), "{}", page.topic);
             for name in page.also.iter().chain([&page.topic]) {
-                let other = known.insert(name.clone(), page.topic.clone());
+                let other = known.insert(fold(name), page.topic.clone());
                 assert_eq!(other, None, "{name} is also {}", page.topic);
                 assert_eq!(named(&pages, name).unwrap().topic, page.topic);
             }

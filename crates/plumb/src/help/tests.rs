@@ -28,6 +28,7 @@ const LETTERS: &[(char, &[&str])] = &[
     ('h', &["help"]),
     ('I', &["from"]),
     ('i', &["interval"]),
+    ('J', &["iperf3_json"]),
     ('l', &["preload"]),
     ('M', &["pmtudisc"]),
     ('m', &["max_hops", "ttl"]),

@@ -1,4 +1,4 @@
-//! The path on the terminal while it is traced: a line a hop, each with its time line, which can be
+//! The path on the terminal while it is traced: a line a hop, with mtr's columns and keys, and its time line, which can be
 //! moved back in time. No line is longer than the terminal is wide, and there are no more than it has.
 
 use std::collections::BTreeMap;
@@ -16,8 +16,10 @@ use crate::screen::{Screen, fitted};
 const EVERY: Duration = Duration::from_millis(250);
 /// Width of the column of names.
 const NAME_COLUMNS: usize = 28;
-/// Width of everything before the time line, its space included.
-const FIXED_COLUMNS: usize = NAME_COLUMNS + 40;
+/// Width of all columns of mtr, with the space before them.
+const STATISTICS_COLUMNS: usize = 46;
+/// Width of the columns beside time lines, with the space before them: loss and the latest round trip.
+const BESIDE_COLUMNS: usize = 14;
 /// The shortest time line.
 const LEAST_SHOWN: usize = 10;
 /// Lines besides those of the hops: two above their head, the head, and two below them.
@@ -31,6 +33,8 @@ pub(crate) struct View {
     stop: Arc<AtomicBool>,
     place: Place,
     drawn: Option<Instant>,
+    /// Whether the trace was ended to begin one with the other kind of probes.
+    switches: bool,
 }
 
 /// What part of all that is known is looked at.
@@ -40,6 +44,12 @@ struct Place {
     back: usize,
     /// Hops above the first that is shown, where not all fit.
     above: usize,
+    /// Cycles before this one count no more.
+    since: usize,
+    /// The cycles there were when the view was paused.
+    paused: Option<usize>,
+    /// Whether time lines have the room of the statistics.
+    lines: bool,
 }
 
 impl View {
@@ -50,7 +60,17 @@ impl View {
             stop: Arc::clone(stop),
             place: Place::default(),
             drawn: None,
+            switches: false,
         })
+    }
+
+    /// Whether the other kind of probes was asked for since the last time; a trace begins with nothing to show.
+    pub(crate) fn switches(&mut self) -> bool {
+        self.place = Place {
+            lines: self.place.lines,
+            ..Place::default()
+        };
+        std::mem::take(&mut self.switches)
     }
 
     /// Draws what is known, when it is time or a key was pressed.
@@ -70,31 +90,41 @@ impl View {
         const PAGE: usize = 20;
         let pressed = self.screen.pressed();
         let mut rest = pressed.as_slice();
-        while let Some((first, after)) = rest.split_first() {
-            let Place { back, above } = self.place;
-            let (back, above, used) = match rest {
-                [0x1b, b'[', b'D', ..] => (back + 1, above, 3),
-                [0x1b, b'[', b'C', ..] => (back.saturating_sub(1), above, 3),
-                [0x1b, b'[', b'B', ..] => (back, above + 1, 3),
-                [0x1b, b'[', b'A', ..] => (back, above.saturating_sub(1), 3),
-                [0x1b, b'[', b'5', b'~', ..] => (back + PAGE, above, 4),
-                [0x1b, b'[', b'6', b'~', ..] => (back.saturating_sub(PAGE), above, 4),
-                _ => match first {
-                    b'h' => (back + 1, above, 1),
-                    b'l' => (back.saturating_sub(1), above, 1),
-                    b'j' => (back, above + 1, 1),
-                    b'k' => (back, above.saturating_sub(1), 1),
-                    b'0' => (0, above, 1),
-                    b'q' => {
-                        self.stop.store(true, Ordering::Relaxed);
-                        (back, above, 1)
-                    }
-                    _ => (back, above, 1),
-                },
+        while let Some((_, after)) = rest.split_first() {
+            let Place { back, above, .. } = self.place;
+            let mut place = self.place;
+            let used = match rest {
+                [0x1b, b'[', b'5', b'~', ..] | [0x1b, b'[', b'6', b'~', ..] => 4,
+                [0x1b, b'[', b'A'..=b'D', ..] => 3,
+                _ => 1,
             };
+            match rest.get(..used).unwrap_or_default() {
+                [.., b'[', b'D'] | b"h" => place.back = back + 1,
+                [.., b'[', b'C'] | b"l" => place.back = back.saturating_sub(1),
+                [.., b'[', b'B'] | b"j" => place.above = above + 1,
+                [.., b'[', b'A'] | b"k" => place.above = above.saturating_sub(1),
+                [.., b'5', b'~'] => place.back = back + PAGE,
+                [.., b'6', b'~'] => place.back = back.saturating_sub(PAGE),
+                b"0" => place.back = 0,
+                b"d" => place.lines = !place.lines,
+                b"p" | b" " => {
+                    place.paused = match place.paused {
+                        None => Some(cycles),
+                        Some(_) => None,
+                    }
+                }
+                b"r" => (place.since, place.back) = (cycles, 0),
+                b"u" => {
+                    self.switches = true;
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+                b"q" => self.stop.store(true, Ordering::Relaxed),
+                _ => {}
+            }
+            let most = cycles.saturating_sub(place.since + 1);
             self.place = Place {
-                back: back.min(cycles.saturating_sub(1)),
-                above,
+                back: place.back.min(most),
+                ..place
             };
             rest = rest.get(used..).unwrap_or(after);
         }
@@ -113,6 +143,51 @@ struct Row {
     arrived: bool,
 }
 
+impl Row {
+    /// Its numbers: loss and the latest round trip beside a time line, else all columns of mtr.
+    fn columns(&self, lines: bool) -> String {
+        let unanswered = self.sent.saturating_sub(self.rtts.len() as u64) as f64;
+        let loss = format!("{:>5.1}%", unanswered / self.sent.max(1) as f64 * 100.0);
+        let shown = |value: Option<f64>| value.map_or_else(String::new, ms);
+        let last = shown(self.rtts.last().copied());
+        if lines {
+            return format!("{loss} {last:>6}");
+        }
+        let of = |pick: fn(f64, f64) -> f64| shown(self.rtts.iter().copied().reduce(pick));
+        format!(
+            "{loss} {:>4} {last:>6} {:>6} {:>6} {:>6} {:>6}",
+            self.sent,
+            shown(self.mean()),
+            of(f64::min),
+            of(f64::max),
+            shown(self.deviation()),
+        )
+    }
+
+    fn mean(&self) -> Option<f64> {
+        let count = self.rtts.len() as f64;
+        (count > 0.0).then(|| self.rtts.iter().sum::<f64>() / count)
+    }
+
+    /// The standard deviation of a sample, as mtr has it.
+    fn deviation(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        let squares: f64 = self.rtts.iter().map(|rtt| (rtt - mean).powi(2)).sum();
+        let free = self.rtts.len().saturating_sub(1).max(1) as f64;
+        Some((squares / free).sqrt())
+    }
+}
+
+/// Milliseconds with as many digits as a column of six shows.
+fn ms(seconds: f64) -> String {
+    let ms = seconds * 1e3;
+    match ms {
+        small if small < 10.0 => format!("{ms:.2}"),
+        usual if usual < 1000.0 => format!("{ms:.1}"),
+        _ => format!("{ms:.0}"),
+    }
+}
+
 /// The picture, line by line. `place` is held to what there is.
 fn frame(
     log: &TraceLog,
@@ -121,13 +196,27 @@ fn frame(
     (width, height): (usize, usize),
 ) -> Vec<String> {
     // The last column stays empty.
-    let shown = width.saturating_sub(FIXED_COLUMNS + 1).max(LEAST_SHOWN);
+    let room = width.saturating_sub(NAME_COLUMNS + 5);
+    let beside = match place.lines {
+        true => BESIDE_COLUMNS,
+        false => STATISTICS_COLUMNS,
+    };
+    // Where the statistics leave no room for a time line there is none.
+    let shown = match room.saturating_sub(beside + 1) {
+        short if short < LEAST_SHOWN && !place.lines => 0,
+        columns => columns.max(LEAST_SHOWN),
+    };
     let back = place.back;
-    let end = (log.cycles as usize).saturating_sub(back);
-    let begin = end.saturating_sub(shown);
+    let cycles = place.paused.unwrap_or(log.cycles as usize);
+    let end = cycles.saturating_sub(back);
+    let begin = end.saturating_sub(shown).max(place.since);
     let mut rows: BTreeMap<u8, Row> = BTreeMap::new();
     for shot in &log.shots {
-        let Some(cycle) = shot.cycle.map(|cycle| cycle as usize).filter(|c| *c < end) else {
+        let Some(cycle) = shot
+            .cycle
+            .map(|cycle| cycle as usize)
+            .filter(|c| (place.since..end).contains(c))
+        else {
             continue;
         };
         let row = rows.entry(shot.hops).or_default();
@@ -160,19 +249,26 @@ fn frame(
         values().fold(f64::MAX, f64::min),
         values().fold(0.0, f64::max),
     );
-    let when = match back {
-        0 => "now".to_owned(),
-        back => format!("{:.0} s ago", back as f64 * log.plan.interval.as_secs_f64()),
+    let when = match (back, place.paused) {
+        (_, Some(_)) => "paused".to_owned(),
+        (0, None) => "now".to_owned(),
+        (back, None) => format!("{:.0} s ago", back as f64 * log.plan.interval.as_secs_f64()),
     };
     let room = height.saturating_sub(OTHER_LINES).max(1);
     place.above = place.above.min(rows.len().saturating_sub(room));
     let mut lines = vec![
         format!("plumb path to {}   cycle {end} ({when})", log.plan.target),
-        "← → PgUp PgDn: time   0: now   ↑ ↓: hops   q: end".to_owned(),
-        format!(
-            "{:>3} {:<NAME_COLUMNS$} {:>5} {:>5} {:>7} {:>7} {:>6}",
-            "hop", "", "sent", "miss", "last ms", "mean ms", "worst"
-        ),
+        "d: display  p: pause  r: reset  u: UDP/ICMP  q: end  ← → 0: time  ↑ ↓: hops".to_owned(),
+        match place.lines {
+            true => format!(
+                "{:>3} {:<NAME_COLUMNS$} {:>6} {:>6}",
+                "", "", "Loss%", "Last"
+            ),
+            false => format!(
+                "{:>3} {:<NAME_COLUMNS$} {:>6} {:>4} {:>6} {:>6} {:>6} {:>6} {:>6}",
+                "", "", "Loss%", "Snt", "Last", "Avg", "Best", "Wrst", "StDev"
+            ),
+        },
     ];
     for (hop, row) in rows.iter().skip(place.above).take(room) {
         let called = row.address.map_or_else(
@@ -180,11 +276,6 @@ fn frame(
             |address| name(address).unwrap_or_else(|| address.to_string()),
         );
         let called: String = called.chars().take(NAME_COLUMNS).collect();
-        let missing = (row.sent - row.rtts.len() as u64) as f64 / row.sent as f64;
-        let ms = |value: Option<f64>| value.map_or_else(String::new, |s| format!("{:.1}", s * 1e3));
-        let mean =
-            (!row.rtts.is_empty()).then(|| row.rtts.iter().sum::<f64>() / row.rtts.len() as f64);
-        let worst = row.rtts.iter().copied().reduce(f64::max);
         let line: String = (begin..end)
             .map(|cycle| match row.line.get(&cycle) {
                 Some(Some(rtt)) => level(*rtt, low, high),
@@ -192,14 +283,8 @@ fn frame(
                 None => ' ',
             })
             .collect();
-        lines.push(format!(
-            "{hop:>3} {called:<NAME_COLUMNS$} {:>5} {:>4.0}% {:>7} {:>7} {:>6} {line}",
-            row.sent,
-            missing * 100.0,
-            ms(row.rtts.last().copied()),
-            ms(mean),
-            ms(worst),
-        ));
+        let columns = row.columns(place.lines);
+        lines.push(format!("{hop:>3} {called:<NAME_COLUMNS$} {columns} {line}"));
     }
     let hidden = match rows.len() {
         all if all > room => format!(
@@ -210,11 +295,9 @@ fn frame(
         _ => String::new(),
     };
     lines.push(String::new());
-    lines.push(format!(
-        "    ▁ {:.1} ms … █ {:.1} ms, · unanswered{hidden}",
-        low.min(high) * 1e3,
-        high * 1e3
-    ));
+    let scale = format!("   ▁ {} … █ {}, · unanswered", ms(low.min(high)), ms(high));
+    let scale = if shown > 0 { scale.as_str() } else { "" };
+    lines.push(format!("    Times in ms.{scale}{hidden}"));
     fitted(lines, width)
 }
 
@@ -281,30 +364,73 @@ mod tests {
     #[test]
     fn the_time_line_moves_back() {
         let none = |_| None;
-        let at = |back| Place { back, above: 0 };
-        let now = frame(&log(8, 2), &none, &mut at(0), (100, 24));
+        let at = |back| Place {
+            back,
+            ..Place::default()
+        };
+        let now = frame(&log(8, 2), &none, &mut at(0), (140, 24));
         let line = |number: usize| now.get(number).unwrap().as_str();
         assert!(line(0).contains("cycle 8 (now)"));
         assert!(line(3).contains("10.0.0.1") && line(3).ends_with("▁▁▁▁▁▁▁▁"));
-        assert!(line(4).contains("  25%") && line(4).ends_with("███·███·"));
+        assert!(line(4).contains(" 25.0%") && line(4).ends_with("███·███·"));
         assert_eq!(line(5).trim(), "", "nothing behind the target");
-        let before = frame(&log(8, 2), &none, &mut at(5), (100, 24));
+        let before = frame(&log(8, 2), &none, &mut at(5), (140, 24));
         assert!(before.get(4).unwrap().ends_with(" ███"), "{before:?}");
         let _ = frame(&log(0, 2), &none, &mut at(3), (0, 0));
+    }
+
+    #[test]
+    fn the_columns_are_those_of_mtr() {
+        let none = |_| None;
+        let mut place = Place::default();
+        let now = frame(&log(8, 2), &none, &mut place, (80, 24));
+        let head: Vec<&str> = now.get(2).unwrap().split_whitespace().collect();
+        assert_eq!(
+            head,
+            ["Loss%", "Snt", "Last", "Avg", "Best", "Wrst", "StDev"]
+        );
+        let row: Vec<&str> = now.get(4).unwrap().split_whitespace().collect();
+        let wanted = ["25.0%", "8", "20.0", "20.0", "20.0", "20.0", "0.00"];
+        assert_eq!(row.get(2..), Some(&wanted[..]), "{now:?}");
+        // Reset: what was before does not count. Paused: what comes does not.
+        place.since = 4;
+        let reset = frame(&log(8, 2), &none, &mut place, (80, 24));
+        assert!(reset.get(4).unwrap().contains("25.0%    4 "), "{reset:?}");
+        (place.since, place.paused) = (0, Some(3));
+        let paused = frame(&log(8, 2), &none, &mut place, (80, 24));
+        assert!(paused.first().unwrap().contains("cycle 3 (paused)"));
+        assert!(paused.get(4).unwrap().contains(" 0.0%    3 "), "{paused:?}");
+        let row = Row {
+            sent: 2,
+            rtts: vec![0.000_1, 0.000_3],
+            ..Row::default()
+        };
+        let columns = row.columns(false);
+        let columns: Vec<&str> = columns.split_whitespace().collect();
+        assert_eq!(
+            columns,
+            ["0.0%", "2", "0.30", "0.20", "0.10", "0.30", "0.14"]
+        );
     }
 
     #[test]
     fn full_time_lines_and_many_hops_stay_within_the_terminal() {
         let none = |_| None;
         for (width, height) in [(80, 24), (110, 40)] {
-            let mut place = Place::default();
+            let mut place = Place {
+                lines: true,
+                ..Place::default()
+            };
             let lines = frame(&log(200, 30), &none, &mut place, (width, height));
             let longest = lines.iter().map(|line| line.chars().count()).max();
             assert_eq!(longest, Some(width - 1), "a full line: {lines:?}");
             assert!(lines.len() <= height, "{lines:?}");
             assert!(lines.get(3).unwrap().ends_with("▁▁▁▁"));
         }
-        let mut place = Place { back: 0, above: 99 };
+        let mut place = Place {
+            above: 99,
+            ..Place::default()
+        };
         let lines = frame(&log(200, 30), &none, &mut place, (80, 24));
         assert_eq!(place.above, 30 - 19);
         let last = lines.iter().rfind(|line| line.starts_with(" 30")).unwrap();

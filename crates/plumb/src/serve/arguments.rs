@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     pub(super) disk: Option<PathBuf>,
     /// Become this user once all ports are bound
     ///
-    /// Directories that are written to, and a configuration that is read again, must be open to that user.
+    /// Directories that are written to must be writable by that user, and a configuration that is read again readable.
     #[arg(long, value_name = "NAME")]
     pub(super) user: Option<String>,
     /// Do not trace the reverse path for clients (plumb path)
@@ -53,9 +53,9 @@ pub(crate) struct Arguments {
     /// Leave out a protocol of others' clients, may be repeated
     #[arg(long, value_name = "NAME", value_parser = protocol)]
     pub(super) without: Vec<&'static Entry>,
-    /// Read what no option says from this TOML file
+    /// Settings file (TOML); options override it
     ///
-    /// SIGHUP has it read again, for who is served and how much. `plumb explain serve` shows what it may hold.
+    /// SIGHUP reads it again, for which clients are served and how much. `plumb explain serve` shows what it may hold.
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// Check the configuration, and end

@@ -126,7 +126,7 @@ fn options_that_contradict_each_other_are_usage_errors() {
         ),
         (
             "report run.json --svg x.svg --phase up",
-            "cannot be used with '--phase",
+            "--figure <KIND>|--flent <FILE>",
         ),
     ] {
         let words: Vec<&str> = command.split(' ').collect();

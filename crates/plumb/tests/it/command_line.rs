@@ -44,7 +44,24 @@ fn what_was_typed_is_named_with_what_is_near() {
         ("calc --rate 10mbit", &["plumb calc bdp"]),
         ("ping server -i", &["--interval <TIME>", "250ms"]),
         ("tune plan --os openbs", &["did you mean openbsd?"]),
-        ("explain nothing-at-all", &["nothing-at-all", "topics are"]),
+        (
+            "explain nothing-at-all",
+            &["nothing-at-all", "lists all topics"],
+        ),
+        ("tracert server", &["plumb path"]),
+        ("pathping server", &["plumb path --continuous"]),
+        ("bandwidth server", &["plumb rate"]),
+        ("speedtest", &["plumb check"]),
+        ("path server --asn-dns=x", &["'x'", "192.0.2.1:53"]),
+        ("-v", &["plumb --version"]),
+        ("ping server --version", &["plumb --version"]),
+        ("rate -c server", &["plumb rate HOST"]),
+        ("tune apply --dry-run", &["plumb tune plan"]),
+        ("check server --dry-run", &["plumb tune plan"]),
+        (
+            "ping https://example.com/x",
+            &["'example.com'", "plumb page"],
+        ),
         ("lab set home.up.x y", &["'y'", "KEY=VALUE"]),
         ("lab list no-such-word", &["no-such-word", "access lines"]),
         ("report run.json -o x.txt", &["x.txt", "FILE.html", "--svg"]),
@@ -85,6 +102,8 @@ fn habits_of_other_tools_are_understood() {
     ] {
         says(line, 1, &["127.0.0.1", "refused"]);
     }
+    // A bare number is bit/s, as with iperf3; one that is a slip of the unit is said.
+    says("rate 127.0.0.1 -p 9 -u -b 10", 1, &["10 bit/s", "-b 10M"]);
     let ping = refused(&words("ping 127.0.0.1 -c 2 -i 0.01 -w 5 -W 1 -q --json"));
     assert!(ping.status.success(), "{}", stderr(&ping));
     assert!(stdout(&ping).contains(r#""sent":2"#));
@@ -172,13 +191,13 @@ fn on_a_terminal(columns: u16, variables: &str, command: &str) -> String {
 
 #[test]
 fn pages_are_set_for_the_terminal_and_paged_where_they_are_long() {
-    let shown = on_a_terminal(80, "TERM=xterm PAGER='sed s/^/paged:/'", "explain jitter");
+    let shown = on_a_terminal(80, "TERM=xterm PAGER='sed s/^/paged:/'", "explain verdict");
     assert!(shown.contains("paged:"), "{shown}");
     assert!(
         shown.contains("\u{1b}[1m") && !shown.contains("# "),
         "{shown}"
     );
-    let shown = on_a_terminal(80, "TERM=xterm PAGER=false", "explain --no-pager jitter");
+    let shown = on_a_terminal(80, "TERM=xterm PAGER=false", "explain --no-pager verdict");
     assert!(shown.contains("\u{1b}[1m"), "{shown}");
     let shown = on_a_terminal(80, "TERM=dumb NO_COLOR=1 PAGER=false", "explain lag");
     assert!(

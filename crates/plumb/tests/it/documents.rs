@@ -235,12 +235,35 @@ fn what_people_call_things_leads_to_them() {
     for os in ["(linux)", "(macos)", "(windows)"] {
         assert!(ecn.contains(os), "{os}: {ecn}");
     }
+    // A word has two sentences, a command and a page; of several, each has its own.
+    for (words, wanted) in [
+        (
+            &["vpn"][..],
+            &["# vpn", "plumb mtu HOST", "plumb explain mtu"][..],
+        ),
+        (&["slow", "wifi"], &["# speed", "# wifi", "plumb host"]),
+        (&["buffer", "bloat"], &["# bufferbloat", "# Bufferbloat"]),
+        (
+            &["Zoom", "dies", "here"],
+            &["# zoom", "No page for: dies, here."],
+        ),
+        (&["ring", "rx", "wifi"], &["# ring rx (linux)", "# wifi"]),
+    ] {
+        let page = stdout(&explain(words));
+        for wanted in wanted {
+            assert!(page.contains(wanted), "{words:?}: {wanted}: {page}");
+        }
+    }
+    let vpn = stdout(&explain(&["vpn"]));
+    assert!(vpn.lines().count() < 10, "{vpn}");
+    let topics = stdout(&explain(&[]));
+    assert!(topics.contains("Measuring:\n  ping "), "{topics}");
     for (wrong, meant) in [
         ("tcp_rmen", "did you mean tcp_rmem?"),
         ("buferbloat", "did you mean bufferbloat?"),
         ("knob", "did you mean knobs?"),
         // Nothing is like it.
-        ("numa", "'numa'; the topics are"),
+        ("numa", "'numa'\n"),
         ("rmem", "tcp_rmem, rmem_max, rmem_default"),
     ] {
         let said = stderr(&explain(&[wrong]));

@@ -272,3 +272,50 @@ fn its_servers_are_measured_with() {
 fn its_client_measures_the_line_in_every_mode() {
     side_by_side(&[&tcp, &udp]);
 }
+
+/// What plumb prints as iperf3 has iperf3's names and numbers, and lines come while it runs.
+#[test]
+fn what_is_printed_as_iperf3_has_its_names_and_numbers() {
+    let network = Network::served_line(LINE, LINE);
+    let forms = [
+        ("-t 2", "-C cubic -t 2"),
+        ("-t 2 -R", "-t 2 -R"),
+        ("-t 2 --bidir", "-C cubic -t 2 --bidir"),
+        ("-t 2 -u -b 10M -s 1000", "-t 2 -u -b 10M -l 1000"),
+    ];
+    for (own, theirs) in forms {
+        let ([theirs], _) = tests(&network, [theirs]);
+        let own = format!("plumb rate server -q -J {own}");
+        let (printed, _) = network.script(&own);
+        let printed: Value = serde_json::from_str(&printed).unwrap();
+        for pointer in ["/start/test_start", "/end", "/intervals/0"] {
+            let keys = |value: &Value| -> Vec<String> {
+                let object = value.pointer(pointer).and_then(Value::as_object);
+                object.map_or_else(Vec::new, |object| object.keys().cloned().collect())
+            };
+            // What iperf3 says only of a test that ran so is missing there.
+            let known = [keys(&theirs), vec!["bidir".to_owned()]].concat();
+            for key in keys(&printed) {
+                assert!(known.contains(&key), "{own}: {pointer}: {key}: {theirs}");
+            }
+        }
+        let rate = match own.contains("-u") {
+            true => "/end/sum/bits_per_second",
+            false => "/end/sum_received/bits_per_second",
+        };
+        let (ours, other) = (number(&printed, rate), number(&theirs, rate));
+        assert!((ours / other - 1.0).abs() < 0.1, "{own}: {ours}, {other}");
+        let second = number(&printed, "/intervals/0/sum/bits_per_second");
+        assert!(second > 0.0 && second < 42e6, "{own}: {second}");
+    }
+    let (lines, _) = network.script("plumb rate server --up -t 2 -i 500ms");
+    let lines: Vec<&str> = lines
+        .lines()
+        .take_while(|line| line.contains("uploading"))
+        .collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(
+        lines.iter().all(|line| line.ends_with("bit/s")),
+        "{lines:?}"
+    );
+}

@@ -49,6 +49,7 @@ mod lab_unprivileged;
 mod line_framing;
 mod mtu;
 mod owd;
+mod packaging;
 mod page;
 mod path;
 mod path_bad_input;

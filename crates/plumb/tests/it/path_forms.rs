@@ -1,6 +1,7 @@
 //! `plumb path` in the forms of mtr and traceroute, and with their flags, on the loopback.
 
-use crate::common::{plumb, stderr, stdout, words};
+use crate::common::live::Terminal;
+use crate::common::{PLUMB, plumb, stderr, stdout, words};
 
 fn path(arguments: &str) -> String {
     let output = plumb(&words(arguments));
@@ -118,4 +119,25 @@ fn a_trace_that_went_on_is_drawn() {
     );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("Hops of the path"));
+}
+
+#[test]
+fn the_live_view_takes_the_keys_of_mtr() {
+    let line = format!(
+        "stty cols 80 rows 24; TERM=xterm {PLUMB} path 127.0.0.1 --continuous -n -i 0.5 --one-way"
+    );
+    let mut terminal = Terminal::open(&line);
+    let columns = terminal.shows("StDev");
+    assert!(columns.contains("Loss%"), "{columns}");
+    terminal.shows("cycle 3 (now)");
+    terminal.types("d");
+    terminal.shows("unanswered");
+    terminal.types("dp");
+    terminal.shows("(paused)");
+    // A trace of the other kind begins, and is what is shown at the end.
+    terminal.types("pu");
+    terminal.shows("cycle 1 (now)");
+    terminal.types("q");
+    let result = terminal.shows("It took");
+    assert!(result.contains("by UDP port"), "{result}");
 }

@@ -145,7 +145,7 @@ pub(crate) fn bursts_of_loss_are_named_with_their_direction() {
 pub(crate) fn loss_at_random_is_told_from_a_full_queue() {
     let lossy = format!(r#"{{ type = "loss", ratio = "1%" }}, {SHAPED}"#);
     let summary = one_cause(SHAPED, &lossy, Cause::PathLoss, Place::Downlink);
-    assert!(summary.contains("one here and one there"), "{summary}");
+    assert!(summary.contains("lost singly, not in bursts"), "{summary}");
 }
 
 /// Three packets before a line of 20 Mbit/s: they take 2 ms.

@@ -19,6 +19,7 @@ mod in_flight;
 pub mod marks;
 pub mod multipath;
 pub mod names;
+pub mod networks;
 pub mod probe;
 pub mod raw;
 pub mod remote_trace;

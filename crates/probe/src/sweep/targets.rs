@@ -22,6 +22,9 @@ pub enum TargetError {
     /// A slash, and not an address before and a length behind it.
     #[error("'{0}' is no network: write ADDRESS/LENGTH, such as 192.0.2.0/24")]
     Network(String),
+    /// The address of a page.
+    #[error("'{0}' is a URL: write its host alone, '{1}'; plumb page measures a page")]
+    Url(String, String),
     /// The network holds too much.
     #[error("'{0}' holds more than {MOST} addresses: probe a part of it")]
     Large(String),
@@ -37,6 +40,11 @@ impl<'a> Word<'a> {
     pub fn parse(text: &'a str) -> Result<Self, TargetError> {
         if !text.contains('/') {
             return Ok(Self::Host(text));
+        }
+        if let Some((_, rest)) = text.split_once("://") {
+            let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let host = host.rsplit('@').next().unwrap_or(host);
+            return Err(TargetError::Url(text.to_owned(), host.to_owned()));
         }
         let prefix = text.parse();
         let Prefix { address, length } =
@@ -100,6 +108,12 @@ mod tests {
             Word::Network(first, last) => addresses(first, last).map(|a| a.to_string()).collect(),
             Word::Host(name) => vec![name.to_owned()],
         }
+    }
+
+    #[test]
+    fn a_url_is_answered_with_its_host() {
+        let said = Word::parse("https://user@example.com/a?b=1").unwrap_err();
+        assert!(said.to_string().contains("'example.com'"), "{said}");
     }
 
     #[test]

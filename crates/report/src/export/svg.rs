@@ -18,6 +18,11 @@ pub fn svg(run: &Run) -> Option<String> {
             own.min_by_key(|chart| chart.group)?.svg.wide
         }
     };
+    standalone(&chart)
+}
+
+/// A chart as a file of its own, with the part of the page's style sheet that it needs.
+pub(super) fn standalone(chart: &str) -> Option<String> {
     let body = chart.strip_prefix("<svg ")?;
     let (attributes, rest) = body.split_once('>')?;
     Some(format!(

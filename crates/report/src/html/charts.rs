@@ -2,16 +2,14 @@
 //! their round trips over each other.
 
 use minijinja::Value;
-use plumb_model::context::Phase;
 use plumb_model::order::sort_few;
-use plumb_model::results::RAMP_S;
-use plumb_model::run::{Measurement, Run};
+use plumb_model::run::Run;
 use serde::Serialize;
 
-use crate::latency::leading_protocol;
 use crate::phase::PHASES;
 use crate::registry::{phase, shown};
-use crate::show::{ChartGroup, Trace};
+use crate::round_trips::round_trips;
+use crate::show::ChartGroup;
 use crate::svg::cdf::{self, Curve};
 use crate::svg::timeline::{self, Extent, Timeline};
 
@@ -100,29 +98,4 @@ pub(super) fn distribution(runs: &[(&str, &Run)]) -> Option<String> {
         }
     }
     cdf::render(&curves).map(|drawing| drawing.both())
-}
-
-/// The round trips of a phase with the probes that lead, `None` where one was lost.
-fn round_trips(run: &Run, of: Phase) -> Vec<Option<f64>> {
-    let leading = leading_protocol(run);
-    let counts = |measurement: &Measurement, loaded: bool, t_s: f64| {
-        !loaded || (RAMP_S..=measurement.duration_s).contains(&t_s)
-    };
-    let measurements = run.measurements.iter().filter(|m| phase(m) == of);
-    let series =
-        measurements.flat_map(|m| m.series.iter().map(move |(name, series)| (m, name, series)));
-    series
-        .filter_map(|(m, name, series)| match shown(m).trace(name) {
-            Some(Trace::RoundTrip { protocol, loaded }) if protocol == leading => {
-                Some((m, loaded, series))
-            }
-            _ => None,
-        })
-        .flat_map(|(m, loaded, series)| {
-            let samples = series.t_s.iter().zip(&series.values);
-            samples
-                .filter(move |(t, _)| counts(m, loaded, **t))
-                .map(|(_, value)| *value)
-        })
-        .collect()
 }

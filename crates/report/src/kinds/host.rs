@@ -54,7 +54,8 @@ impl Show for HostResult {
         let checks = hosts(run).flat_map(|host| &host.audit);
         let unknown = checks.filter(|check| check.state == CheckState::Unknown);
         let unknown: Vec<&str> = unknown.map(|check| check.subject.as_str()).collect();
-        let unknown = (!unknown.is_empty()).then(|| format!("Not known: {}.", unknown.join(", ")));
+        let unknown =
+            (!unknown.is_empty()).then(|| format!("Could not read: {}.", unknown.join(", ")));
         unknown.into_iter().collect()
     }
 }
@@ -183,15 +184,12 @@ fn counters(all: &[&HostResult]) -> Table {
         });
         telling
     };
-    Table::of(
-        "Counters of loss, refusal and repair since the start",
-        all.iter().flat_map(of),
-    )
-    .text("", |(counter, _)| counter.name)
-    .num("", |(_, value)| *value)
-    .text("", |(counter, _)| counter.sense.name())
-    .sentence("", |(counter, _)| counter.meaning)
-    .done()
+    Table::of("Error counters since boot", all.iter().flat_map(of))
+        .text("", |(counter, _)| counter.name)
+        .num("", |(_, value)| *value)
+        .text("", |(counter, _)| counter.sense.name())
+        .sentence("", |(counter, _)| counter.meaning)
+        .done()
 }
 
 /// The connections that carried most.

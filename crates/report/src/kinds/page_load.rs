@@ -96,9 +96,15 @@ fn loads(all: &[&PageLoadResult]) -> Table {
         .num("first byte", |load| time(load.first_byte_s))
         .num("HTML", |load| time(load.html_s))
         .num("page load time", |load| time(load.load_s))
-        .num("of it round trips", |load| {
+        .num("round trips", |load| {
             let trips = load.round_trips;
-            trips.map(|trips| format!("{} in {}", trips.count, number::seconds(trips.time_s)))
+            trips.map(|trips| {
+                format!(
+                    "{}, together {}",
+                    trips.count,
+                    number::seconds(trips.time_s)
+                )
+            })
         })
         .num("objects", |load| load.requested)
         .num("failed", |load| counted(load.failed))

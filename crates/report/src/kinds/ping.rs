@@ -74,8 +74,10 @@ fn counts(ping: &PingResult) -> String {
         some(ping.reordered, "reordered"),
     );
     format!(
-        "{} probes sent, {} answered{lost}{again}{late}",
-        ping.sent, ping.received
+        "{} probe{} sent, {} answered{lost}{again}{late}",
+        ping.sent,
+        if ping.sent == 1 { "" } else { "s" },
+        ping.received
     )
 }
 

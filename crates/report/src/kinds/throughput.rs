@@ -9,6 +9,7 @@ use plumb_model::results::{Direction, SlowStartEnd, TcpSender, ThroughputResult}
 use plumb_model::run::Run;
 use plumb_model::units::si;
 
+use crate::carried::{Carried, CarriedBy, Segments};
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
 use crate::context;
 use crate::number::{self, Scale};
@@ -29,6 +30,22 @@ impl Show for ThroughputResult {
         tables.add(Place::Rates, [shares(&rows)]);
         tables.fold(streams(&rows));
         tables.detail(Place::Senders, [senders(&rows), limits(&rows), tls(&rows)]);
+    }
+
+    fn carried(&self) -> Option<Carried<'_>> {
+        Some(Carried {
+            direction: self.direction,
+            cpu: &self.cpu,
+            by: CarriedBy::Tcp(Segments {
+                bytes: self.bytes,
+                retransmits: self.tcp.retransmits,
+                min_rtt_s: self.tcp.min_rtt_s,
+                max_srtt_s: self.tcp.max_srtt_s,
+                mss_bytes: self.tcp.mss_bytes,
+                cc: &self.cc,
+                streams: &self.streams,
+            }),
+        })
     }
 
     /// What each direction carried by itself, and what limited it.

@@ -5,6 +5,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::results::udp::{UdpReceiver, UdpResult};
 use plumb_model::run::Run;
 
+use crate::carried::{Carried, CarriedBy, Datagrams};
 use crate::compare::quantity::{ChangeUnit, DELAY, Quantities, Quantity};
 use crate::number;
 use crate::phase::{flow, flow_in_phase};
@@ -13,6 +14,24 @@ use crate::show::{Place, Show, Tables, Trace};
 use crate::table::{Table, counted};
 
 impl Show for UdpResult {
+    fn carried(&self) -> Option<Carried<'_>> {
+        let receiver = self.receiver.as_ref();
+        let jitter = receiver.and_then(|receiver| receiver.jitter_s.as_ref());
+        Some(Carried {
+            direction: self.direction,
+            cpu: &self.cpu,
+            by: CarriedBy::Udp(Datagrams {
+                payload_bytes: self.payload_bytes,
+                asked_bps: self.asked_bps,
+                sent: self.sender.as_ref().map_or(0, |sender| sender.sent),
+                received_bytes: receiver.map_or(0, |receiver| receiver.received_bytes),
+                lost: receiver.map_or(0, |receiver| receiver.lost),
+                reordered: receiver.map_or(0, |receiver| receiver.reordering.reordered),
+                jitter_s: jitter.map_or(0.0, |jitter| jitter.mean),
+            }),
+        })
+    }
+
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let several = results::<Self>(run).any(|udp| udp.stream > 0);
         let rows: Vec<Row<'_>> = all::<Self>(run)

@@ -32,6 +32,6 @@ pub fn render_brief(run: &Run, style: &Style) -> String {
     if !run.notes.is_empty() {
         page.blank();
     }
-    page.wrapped("", FAINT, "All that was measured: the same with --details.");
+    page.wrapped("", FAINT, "For all tables, add --details.");
     page.finish()
 }

@@ -334,7 +334,7 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
                 Some(needs) => format!(" (most need {})", needs.join(", ")),
             };
             format!(
-                "{}{others} causes are absent; {not} were not looked for{why}.",
+                "{}{others} causes are absent; {not} could not be checked{why}.",
                 looked.absent.len()
             )
         };

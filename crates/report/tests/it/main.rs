@@ -7,6 +7,7 @@ mod baseline;
 mod cases;
 mod check;
 mod comparison;
+mod figures;
 mod goldens;
 mod hostile;
 mod places;

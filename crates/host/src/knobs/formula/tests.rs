@@ -110,7 +110,7 @@ fn reasons_can_be_read() {
         why("net.core.somaxconn", "4096"),
         "it does not matter: clients, single transfers, and programs that ask for less."
     );
-    assert_eq!(why("net.ipv4.tcp_sack", "1"), "it is as it must be");
+    assert_eq!(why("net.ipv4.tcp_sack", "1"), "already right");
     assert_eq!(why("net.ipv4.tcp_timestamps", "2"), "2 does as well as 1");
     assert_eq!(in_a_sentence("IPv6 routers"), "IPv6 routers");
     assert_eq!(in_a_sentence(""), "");
