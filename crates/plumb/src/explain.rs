@@ -12,7 +12,7 @@ use plumb_model::counter::{self, COUNTERS, Counter};
 use plumb_model::tune::Os;
 use plumb_model::vocabulary::Vocabulary as _;
 
-use crate::output::{Pager, print, show_page, style};
+use crate::output::{Pager, print, prose_columns, show_page};
 use crate::usage::wrong;
 use pages::Page;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if asked.eq_ignore_ascii_case(CAUSES) {
-        arguments.show_lines(&causes::list(style().width))?;
+        arguments.show_lines(&causes::list(prose_columns()))?;
         return Ok(ExitCode::SUCCESS);
     }
     // One word may be a topic, a setting of several systems, and a counter: all that is known is told.
@@ -87,7 +87,7 @@ impl Arguments {
     /// Shows Markdown: set for a terminal, and as it is elsewhere.
     fn show(&self, page: &str) -> anyhow::Result<()> {
         match plumb_net::terminal::columns() {
-            Some(_) => show_page(&markdown::render(page, style().width), self.pager()),
+            Some(_) => show_page(&markdown::render(page, prose_columns()), self.pager()),
             None => print(page),
         }
     }
