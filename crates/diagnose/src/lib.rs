@@ -69,6 +69,7 @@ pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {
             .then(excess(b).total_cmp(&excess(a)))
     });
     goals::explain(&mut findings);
+    queue_advice::join_directions(&mut findings);
     let verdict = verdict::verdict(case, scope, &findings);
     (findings, verdict)
 }

@@ -74,7 +74,7 @@ pub fn limit(measurement: &Measurement) -> Option<Limit> {
 
 impl Limit {
     /// Share of the time, or of one core; 1 where it is neither.
-    fn ratio(self) -> f64 {
+    pub fn ratio(self) -> f64 {
         match self {
             Self::Pacing(_) | Self::Disk => 1.0,
             Self::ProcessorHere(ratio)

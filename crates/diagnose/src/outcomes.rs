@@ -79,7 +79,7 @@ pub enum Limit {
     Latency {
         /// What loaded the path; that of the measurement with the worst score.
         phase: Phase,
-        /// As far as the samples carry it, such as `95 %`.
+        /// As far as the samples carry it, such as `95 of 100 packets`.
         percentile: &'static str,
         rtt_s: f64,
         optimal_s: f64,
@@ -104,9 +104,9 @@ const BEYOND: f64 = 10.0;
 /// The highest percentile that the samples carry, and its name.
 fn percentile(rtt: &Distribution) -> (f64, &'static str) {
     match rtt.count as f64 {
-        count if count * 0.01 >= BEYOND => (rtt.p99, "99 %"),
-        count if count * 0.05 >= BEYOND => (rtt.p95, "95 %"),
-        _ => (rtt.p50, "half"),
+        count if count * 0.01 >= BEYOND => (rtt.p99, "99 of 100 packets"),
+        count if count * 0.05 >= BEYOND => (rtt.p95, "95 of 100 packets"),
+        _ => (rtt.p50, "half of the packets"),
     }
 }
 
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn a_percentile_rests_on_ten_samples_beyond_it() {
         let of = |count: u32| Distribution::of((0..count).map(f64::from)).map(|d| percentile(&d).1);
-        assert_eq!(of(50), Some("half"));
-        assert_eq!(of(250), Some("95 %"));
-        assert_eq!(of(1000), Some("99 %"));
+        assert_eq!(of(50), Some("half of the packets"));
+        assert_eq!(of(250), Some("95 of 100 packets"));
+        assert_eq!(of(1000), Some("99 of 100 packets"));
     }
 }

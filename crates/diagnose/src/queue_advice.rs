@@ -2,11 +2,11 @@
 
 use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
-use plumb_model::finding::{Action, Actor, Fix, ShaperAction};
+use plumb_model::finding::{Action, Actor, Finding, Fix, ShaperAction};
 use plumb_model::framing::Cells;
 use plumb_model::grade::Grade;
 use plumb_model::results::LoadedLatencyResult;
-use plumb_model::units::{human_seconds, si};
+use plumb_model::units::human_seconds;
 
 use crate::evidence::Carried;
 use crate::signs::FULL_RATIO;
@@ -64,12 +64,8 @@ pub(crate) fn fixes(
         Fix::advice(
             Actor::Router,
             format!(
-                "Shape the {} to {} on the router, {below}, and manage the queue that then forms there with FQ-CoDel.",
-                match direction {
-                    OneDirection::Up => "upload",
-                    OneDirection::Down => "download",
-                },
-                si(rate_bps, "bit/s"),
+                "In the router's menu, switch on SQM (Smart Queue, QoS) with {}, {below}.",
+                in_a_menu(&[(direction, rate_bps as u64)]),
             ),
             format!(
                 "Round trips under this load at most {} above idle, instead of {}; grade {} or better; {} % of the rate.",
@@ -93,6 +89,61 @@ pub(crate) fn fixes(
             "The same, without giving up any of the rate.",
         ),
     ]
+}
+
+/// Rates as they are typed into a menu: `94,900 down and 18,900 up (kbit/s)`.
+fn in_a_menu(rates: &[(OneDirection, u64)]) -> String {
+    let each = [OneDirection::Down, OneDirection::Up].into_iter();
+    let each = each.flat_map(|direction| rates.iter().filter(move |(of, _)| *of == direction));
+    let each: Vec<String> = each
+        .map(|(direction, bps)| format!("{} {}", thousands(bps / 1000), direction.name()))
+        .collect();
+    format!("{} (kbit/s)", each.join(" and "))
+}
+
+/// `18,900`.
+fn thousands(number: u64) -> String {
+    match number {
+        n if n < 1000 => n.to_string(),
+        n => format!("{},{:03}", thousands(n / 1000), n % 1000),
+    }
+}
+
+/// Makes one fix of shapers of both directions: who opens a router's menu types both rates. Each finding keeps the action of
+/// its own direction.
+pub(crate) fn join_directions(findings: &mut [Finding]) {
+    let mut fixes: Vec<&mut Fix> = findings
+        .iter_mut()
+        .flat_map(|finding| &mut finding.fixes)
+        .filter(|fix| shaped(fix).is_some())
+        .collect();
+    let rates: Vec<(OneDirection, u64)> = fixes.iter().filter_map(|fix| shaped(fix)).collect();
+    let [(one, _), (other, _)] = rates.as_slice() else {
+        return;
+    };
+    if one == other {
+        return;
+    }
+    let both = in_a_menu(&rates);
+    for (fix, of) in fixes.iter_mut().zip(&rates) {
+        fix.summary = fix.summary.replacen(&in_a_menu(&[*of]), &both, 1);
+    }
+    // Where one rate varies, its words are the longer ones, and hold for the pair.
+    let longest = fixes.iter().max_by_key(|fix| fix.summary.len());
+    let Some(summary) = longest.map(|fix| fix.summary.clone()) else {
+        return;
+    };
+    for fix in fixes {
+        fix.summary.clone_from(&summary);
+    }
+}
+
+/// The direction and the rate of a shaper on the router.
+fn shaped(fix: &Fix) -> Option<(OneDirection, u64)> {
+    match (&fix.action, fix.on) {
+        (Some(Action::Shaper(shaper)), Actor::Router) => Some((shaper.direction, shaper.rate_bps)),
+        _ => None,
+    }
 }
 
 /// The lowest rate that lasted, where it varies: that of the lower level where it has two, and a slow second otherwise.
@@ -130,6 +181,21 @@ fn of_a_long_path(loaded: &LoadedLatencyResult) -> Vec<Fix> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_as_a_menu_takes_them() {
+        let (up, down) = (
+            (OneDirection::Up, 18_900_000),
+            (OneDirection::Down, 94_900_000),
+        );
+        assert_eq!(in_a_menu(&[up]), "18,900 up (kbit/s)");
+        assert_eq!(in_a_menu(&[up, down]), "94,900 down and 18,900 up (kbit/s)");
+        assert_eq!(
+            in_a_menu(&[(OneDirection::Up, 1_000_900_000)]),
+            "1,000,900 up (kbit/s)"
+        );
+        assert_eq!(in_a_menu(&[(OneDirection::Up, 900_000)]), "900 up (kbit/s)");
+    }
 
     #[test]
     fn a_hole_that_is_filled_is_no_lower_rate() {

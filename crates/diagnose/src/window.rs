@@ -10,8 +10,8 @@ use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction,
 };
 use plumb_model::formula::{
-    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, USABLE_BUFFER_RATIO, bandwidth_delay_product,
-    buffer_for, largest_window, window_limited_rate,
+    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, bandwidth_delay_product, buffer_for, largest_window,
+    window_limited_rate,
 };
 use plumb_model::results::Direction;
 use plumb_model::run::{HostFacts, Measurement};
@@ -67,6 +67,14 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// Share of its buffer that is window.
+    fn window_ratio(self) -> f64 {
+        match self {
+            Side::Sender => SEND_WINDOW_RATIO,
+            Side::Receiver => RECEIVE_WINDOW_RATIO,
+        }
+    }
+
     /// Whether it is this host where that direction is loaded.
     fn is_here(self, direction: Direction) -> bool {
         matches!(
@@ -158,7 +166,7 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     let needed = bandwidth_delay_product(target_bps, rtt);
     let largest = host.and_then(|h| limits(h, side)).map(|[_, _, max]| max);
     // What the kernel may use is already enough for one flow to fill the path: not the buffer.
-    if largest.is_some_and(|max| max as f64 * USABLE_BUFFER_RATIO >= needed) {
+    if largest.is_some_and(|max| max as f64 * side.window_ratio() >= needed) {
         return None;
     }
     let whose = if here {
@@ -382,11 +390,7 @@ struct Wanted {
 impl Wanted {
     /// What one connection carries once a buffer has grown to that size.
     fn carried(&self, side: Side, buffer_bytes: u64) -> f64 {
-        let ratio = match side {
-            Side::Sender => SEND_WINDOW_RATIO,
-            Side::Receiver => RECEIVE_WINDOW_RATIO,
-        };
-        let window = (buffer_bytes as f64 * ratio).min(largest_window());
+        let window = (buffer_bytes as f64 * side.window_ratio()).min(largest_window());
         window_limited_rate(window, self.rtt).min(self.target.bps)
     }
 }

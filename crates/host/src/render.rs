@@ -3,26 +3,42 @@
 mod shaper;
 
 use plumb_model::finding::{
-    Action, Actor, Finding, InterfaceAction, InterfaceChange, SysctlAction,
+    Action, Actor, Finding, InterfaceAction, InterfaceChange, ShaperAction, SysctlAction,
 };
 use plumb_model::router::Router;
 
 /// Fills in the commands of every fix that has an action: those on the router for that kind of router.
 pub fn fill_commands(findings: &mut [Finding], router: Router) {
+    let shapers = on_the_router(findings);
     for fix in findings.iter_mut().flat_map(|f| &mut f.fixes) {
         if let Some(action) = &fix.action {
             fix.commands = match (fix.on, action) {
-                (Actor::Router, Action::Shaper(shaper)) => shaper::lines(shaper, router),
+                (Actor::Router, Action::Shaper(shaper)) => match shapers.as_slice() {
+                    [one, other] if one.direction != other.direction => {
+                        shaper::lines(&shapers, router)
+                    }
+                    _ => shaper::lines(std::slice::from_ref(shaper), router),
+                },
                 _ => commands(action),
             };
         }
     }
 }
 
+/// The shapers that findings propose for the router: one of each direction is set in one go.
+fn on_the_router(findings: &[Finding]) -> Vec<ShaperAction> {
+    let fixes = findings.iter().flat_map(|finding| &finding.fixes);
+    let shapers = fixes.filter_map(|fix| match (&fix.action, fix.on) {
+        (Some(Action::Shaper(shaper)), Actor::Router) => Some(shaper.clone()),
+        _ => None,
+    });
+    shapers.collect()
+}
+
 /// An action for a shell on the Linux machine that has to act.
 pub fn commands(action: &Action) -> Vec<String> {
     match action {
-        Action::Shaper(shaper) => shaper::lines(shaper, Router::Linux),
+        Action::Shaper(shaper) => shaper::lines(std::slice::from_ref(shaper), Router::Linux),
         Action::Sysctl(setting) => set(setting),
         Action::Interface(action) => change(action),
     }
@@ -31,8 +47,9 @@ pub fn commands(action: &Action) -> Vec<String> {
 fn set(SysctlAction { key, value }: &SysctlAction) -> Vec<String> {
     vec![
         format!("sysctl -w {key}=\"{value}\""),
+        "# And after a restart:".to_owned(),
         format!(
-            "echo '{key} = {value}' > /etc/sysctl.d/90-plumb-{}.conf   # and after a restart",
+            "echo '{key} = {value}' > /etc/sysctl.d/90-plumb-{}.conf",
             key.rsplit('.').next().unwrap_or(key)
         ),
     ]

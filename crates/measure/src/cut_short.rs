@@ -58,6 +58,22 @@ pub(crate) fn note(phases: &[CutShort], latency: bool) -> Option<String> {
     ))
 }
 
+/// The headline of a load whose latency was asked for, and that ended before any of it counts; nothing where one phase
+/// was long enough.
+pub(crate) fn without_latency(phases: &[CutShort]) -> Option<String> {
+    let longest_s = phases.iter().map(|phase| phase.seconds).reduce(f64::max)?;
+    let needed = phases.iter().filter_map(CutShort::needs_bytes);
+    let needed = needed.reduce(f64::max)?;
+    (longest_s < LATENCY_S).then(|| {
+        format!(
+            "No latency under load was measured: the budget lasted {}, and it takes {} or more. Use --budget {}.",
+            human_seconds(longest_s),
+            human_seconds(LATENCY_S),
+            size(needed * MARGIN)
+        )
+    })
+}
+
 impl CutShort {
     /// The budget of which its share would have lasted; absent where it carried nothing.
     fn needs_bytes(&self) -> Option<f64> {
@@ -104,6 +120,17 @@ mod tests {
             "{note}"
         );
         assert!(note.contains("nothing of latency"), "{note}");
+    }
+
+    #[test]
+    fn a_load_too_short_for_latency_says_so_first_and_how_to_measure_it() {
+        let up = short("up", 0.1, 0.5, 0.5);
+        assert_eq!(
+            without_latency(&[up, short("down", 0.05, 0.5, 0.5)]).unwrap(),
+            "No latency under load was measured: the budget lasted 100 ms, and it takes 2.00 s or more. Use --budget 380GB."
+        );
+        assert_eq!(without_latency(&[up, short("down", 2.5, 0.5, 0.5)]), None);
+        assert_eq!(without_latency(&[]), None);
     }
 
     #[test]

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use plumb_host::facts::facts;
 use plumb_load::Carries;
 use plumb_load::file::StreamFile;
+use plumb_model::finding::Verdict;
 use plumb_model::goal::Asked;
-use plumb_model::results::Direction;
-use plumb_model::run::HostFacts;
+use plumb_model::results::{Direction, Outcome};
+use plumb_model::run::{HostFacts, Run};
 use plumb_model::units::ByteCount;
 use plumb_wire::native::control::Limits;
 use plumb_wire::native::control::flow::Flow;
@@ -231,11 +232,21 @@ pub fn run(
         true => Judgement::Whole,
         false => Judgement::Part,
     })?;
+    if plan.latency && !has_loaded_latency(&conducted.run) && conducted.run.verdict.is_none() {
+        let headline = cut_short::without_latency(&cut_short);
+        conducted.run.verdict = headline.map(Verdict::of_a_part);
+    }
     let why = conducted.shortfall.as_ref().filter(|_| !all);
     if let (Some(verdict), Some(why)) = (&mut conducted.run.verdict, why) {
         plumb_diagnose::without_load(verdict, &format!("the load failed ({why})"));
     }
     Ok(conducted)
+}
+
+/// Whether round trips were measured while the path was loaded.
+fn has_loaded_latency(run: &Run) -> bool {
+    let mut outcomes = run.measurements.iter().map(|m| &m.outcome);
+    outcomes.any(|outcome| matches!(outcome, Outcome::LoadedLatency(_)))
 }
 
 impl Plan {

@@ -10,8 +10,8 @@ use crate::formula::delay::{Medium, propagation, serialisation};
 use crate::formula::goodput::{Headers, goodput, payload};
 use crate::formula::transfer::{Transfer, transfer_time};
 use crate::formula::{
-    USABLE_BUFFER_RATIO, bandwidth_delay_product, buffer_for, largest_scaled_window,
-    window_limited_rate, window_scale_for,
+    RECEIVE_WINDOW_RATIO, WINDOW_OF_A_BUFFER, bandwidth_delay_product, buffer_for,
+    largest_scaled_window, window_limited_rate, window_scale_for,
 };
 use crate::framing::Framing;
 use crate::units::{human_seconds, si};
@@ -119,7 +119,9 @@ pub fn bdp(rate_bps: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
     let scale = window_scale_for(bytes);
     Ok(calculation(
         "bdp",
-        "rate x RTT / 8. About half of a Linux buffer counts as window, so it is twice that, in the next power of two, at least 4 MiB.",
+        format!(
+            "rate x RTT / 8. Of Linux, {WINDOW_OF_A_BUFFER}: the buffer is what a receiver needs, in the next power of two, at least 4 MiB."
+        ),
     )
     .answer(
         "bdp_bytes",
@@ -149,7 +151,7 @@ pub fn bdp(rate_bps: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
 
 /// What the buffer for so many bytes in flight is worth: beyond what kernels take, none allows them.
 fn buffer_words(buffer: u64, in_flight_bytes: f64, rtt_s: f64) -> String {
-    let usable = buffer as f64 * USABLE_BUFFER_RATIO;
+    let usable = buffer as f64 * RECEIVE_WINDOW_RATIO;
     let size = binary(buffer as f64);
     if usable >= in_flight_bytes {
         return format!("{buffer} ({size}) is a buffer that allows it");

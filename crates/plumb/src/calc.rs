@@ -11,8 +11,8 @@ use plumb_model::formula::transfer::Transfer;
 use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, ByteCount};
 
-use crate::output::{message, print, print_json, style};
-use crate::quantity::{rate_above_zero, round_trip};
+use crate::output::{message, print, print_json, prose_columns};
+use crate::quantity::{rate_above_zero, round_trip, window};
 use crate::usage::wrong;
 use crate::words;
 use crate::wrapped::wrap;
@@ -22,7 +22,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   plumb calc bdp --rate 10gbit --rtt 50ms
   plumb calc goodput --rate 2.5gbit               2.354 Gbit/s of payload
-  plumb calc window --window 64KiB --rtt 150ms    3.495 Mbit/s
+  plumb calc window --window 64k --rtt 150ms      3.495 Mbit/s
   plumb calc loss --rate 10gbit --rtt 100ms       loss that TCP can stand there
   plumb calc loss --rtt 100ms --loss 1%           rate that TCP reaches then
   plumb calc delay --bytes 1500 --rate 20mbit --km 8096
@@ -68,8 +68,8 @@ enum Question {
     },
     /// The most that a window carries over a round trip
     Window {
-        /// The window
-        #[arg(long)]
+        /// The window: 64k, like 64KiB, is 65,536 bytes
+        #[arg(long, value_name = "SIZE", value_parser = window)]
         window: ByteCount,
         /// Round-trip time
         #[arg(long, value_name = "TIME", value_parser = round_trip)]
@@ -120,7 +120,7 @@ enum Question {
         #[command(flatten)]
         packet: Packet,
         /// The largest window, where one is smaller than the path
-        #[arg(long)]
+        #[arg(long, value_name = "SIZE", value_parser = window)]
         window: Option<ByteCount>,
     },
 }
@@ -225,7 +225,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         print_json(&answer)?;
     } else {
-        let width = style().width;
+        let width = prose_columns();
         let mut text: String = answer
             .answers
             .iter()

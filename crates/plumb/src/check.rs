@@ -219,7 +219,10 @@ fn conduct(
         None => Times::of(asked.effort),
     };
     let chosen = match (host, arguments.local) {
-        (None, false) => servers::choose(arguments.server.as_deref())?,
+        (None, false) => {
+            let usual = plan::most(&asked);
+            servers::choose(arguments.server.as_deref(), arguments.load.budget(usual))?
+        }
         _ => None,
     };
     let (host, protocol) = match (host, &chosen) {

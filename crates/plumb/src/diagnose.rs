@@ -9,6 +9,7 @@ use plumb_measure::record::Judgement;
 use plumb_model::run::Run;
 use plumb_report::baseline::baseline;
 use plumb_report::changed::{Changed, changed};
+use plumb_report::history::history;
 use plumb_report::places::places;
 use plumb_report::{segments, text};
 
@@ -73,6 +74,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let changed = good.map(|good| changed(&good, &judged));
     judged.notes.extend(changed.iter().flat_map(Changed::notes));
+    let history = history(&each(&arguments.files)?);
+    judged.notes.extend(history.iter().cloned());
     let output = arguments.output.begin()?;
     // A path is judged as by a check, and its answer is as short.
     let render = match (output.details(), judged::judgement(&judged)) {
@@ -81,11 +84,36 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (false, _) => text::render_brief,
     };
     output.emit_as(arguments.router.write(judged), |run, style| {
+        let history = text::render_history(&history, style);
         let changed = changed.as_ref();
         let before = changed.map(|changed| text::render_changed(changed, style));
-        before.unwrap_or_default() + &render(run, style) + &arguments.weighed.render(run, style)
+        history
+            + &before.unwrap_or_default()
+            + &render(run, style)
+            + &arguments.weighed.render(run, style)
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The Runs of a path, each judged by itself, in the order of time.
+fn each(files: &[PathBuf]) -> anyhow::Result<Vec<Run>> {
+    if files.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let mut runs = Vec::new();
+    for file in files {
+        let run = judged::read(file)?;
+        if run.target.is_some() {
+            let began = run.started.clone();
+            let judged = judged::judged(std::slice::from_ref(file))?;
+            runs.push(Run {
+                started: began,
+                ..judged
+            });
+        }
+    }
+    runs.sort_by(|a, b| a.started.cmp(&b.started));
+    Ok(runs)
 }
 
 /// Runs in the order of time.

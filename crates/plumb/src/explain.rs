@@ -14,7 +14,7 @@ use plumb_model::counter::{self, COUNTERS, Counter};
 use plumb_model::tune::Os;
 use plumb_model::vocabulary::Vocabulary as _;
 
-use crate::output::{Pager, print, show_page, style};
+use crate::output::{Pager, print, prose_columns, show_page};
 use crate::usage::wrong;
 use pages::Page;
 
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let catalogue = Catalogue::built_in()?;
     let asked = arguments.topic.join(" ");
     if asked.trim().is_empty() {
-        let list = glossary::topics(&pages, style().width) + LISTS;
+        let list = glossary::topics(&pages, prose_columns()) + LISTS;
         arguments.show_lines(&list)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if asked.eq_ignore_ascii_case(CAUSES) {
-        arguments.show_lines(&causes::list(style().width))?;
+        arguments.show_lines(&causes::list(prose_columns()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let known = Known { pages, catalogue };
@@ -139,7 +139,7 @@ impl Arguments {
     /// Shows Markdown: set for a terminal, and as it is elsewhere.
     fn show(&self, page: &str) -> anyhow::Result<()> {
         match plumb_net::terminal::columns() {
-            Some(_) => show_page(&markdown::render(page, style().width), self.pager()),
+            Some(_) => show_page(&markdown::render(page, prose_columns()), self.pager()),
             None => print(page),
         }
     }

@@ -216,10 +216,14 @@ pub(crate) fn read_run(file: &Path) -> anyhow::Result<Run> {
 pub(crate) fn style() -> Style {
     /// Width of text that does not go to a terminal.
     const PLAIN_COLUMNS: usize = 80;
-    /// Wider than this, lines are hard to follow.
-    const MOST_COLUMNS: usize = 100;
-    let width = plumb_net::terminal::columns().map_or(PLAIN_COLUMNS, |c| c.min(MOST_COLUMNS));
+    let width = plumb_net::terminal::columns().unwrap_or(PLAIN_COLUMNS);
     Style { color: true, width }
+}
+
+/// Columns for sentences, which are hard to follow in longer lines.
+pub(crate) fn prose_columns() -> usize {
+    const MOST_COLUMNS: usize = 100;
+    style().width.min(MOST_COLUMNS)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plumb_model::units::{BitRate, parse_duration};
+use plumb_model::units::{BitRate, ByteCount, parse_duration};
 
 /// How a time is written, for errors.
 pub(crate) const TIMES: &str = "write a time as 5, 5s, 250ms or 2m";
@@ -38,15 +38,28 @@ pub(crate) fn time_from(
     }
 }
 
-/// The round trip of a path. Seconds without a unit are taken for a slip of milliseconds: no path on earth takes one.
+/// The round trip of a path, with its unit: a number alone is milliseconds to most people, and seconds to other options.
 pub(crate) fn round_trip(text: &str) -> Result<Duration, String> {
     let number = text.trim();
     match time(text)? {
-        long if long >= Duration::from_secs(1) && number.parse::<f64>().is_ok() => Err(format!(
+        time if time > Duration::ZERO && number.parse::<f64>().is_ok() => Err(format!(
             "the unit is missing: write {number}ms, or {number}s where seconds are meant"
         )),
         time => Ok(time),
     }
+}
+
+/// Bytes of a window or a buffer. A letter alone counts in 1024s, as `iperf3 -w 64k` and everybody's 64k window do;
+/// `64kB` is 64,000 and `64KiB` 65,536 as everywhere.
+pub(crate) fn window(text: &str) -> Result<ByteCount, String> {
+    let letter = text.trim().ends_with(['k', 'K', 'm', 'M', 'g', 'G']);
+    let binary = match letter {
+        true => format!("{}i", text.trim()),
+        false => text.to_owned(),
+    };
+    let wrong =
+        |_| format!("'{text}' is not a size: write it as 64k (65,536 bytes), 64KiB or 2MiB");
+    binary.parse().map_err(wrong)
 }
 
 /// A rate with its unit: ten thousand of nothing is a slip as often as 10 kbit/s.
@@ -88,13 +101,33 @@ mod tests {
             assert_eq!(time(wrong), Err(TIMES.to_owned()), "{wrong}");
         }
         assert_eq!(round_trip("20ms"), Ok(Duration::from_millis(20)));
-        assert_eq!(round_trip("0.02"), Ok(Duration::from_millis(20)));
         assert_eq!(round_trip("20s"), Ok(Duration::from_secs(20)));
-        assert!(round_trip("20").is_err_and(|why| why.contains("20ms")));
+        for bare in ["20", "0.02", "1e2"] {
+            let ms = format!("write {bare}ms");
+            assert!(
+                round_trip(bare).is_err_and(|why| why.contains(&ms)),
+                "{bare}"
+            );
+        }
         assert!(time_above_zero("0").is_err() && time_above_zero("0ms").is_err());
         let from_1s = time_from(Duration::from_secs(1), "too short");
         assert_eq!(from_1s("999ms"), Err("too short".to_owned()));
         assert_eq!(from_1s("1"), Ok(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_window_of_64k_is_65536_bytes() {
+        for text in ["64k", "64K", "64KiB", "65536", " 64k "] {
+            assert_eq!(window(text), Ok(ByteCount::from_bytes(65_536)), "{text}");
+        }
+        assert_eq!(window("2M"), Ok(ByteCount::from_bytes(2 << 20)));
+        assert_eq!(window("64kB"), Ok(ByteCount::from_bytes(64_000)));
+        for wrong in ["", "k", "64x", "-1k"] {
+            assert!(
+                window(wrong).is_err_and(|why| why.contains("64k (65,536 bytes)")),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

@@ -45,10 +45,16 @@ pub(crate) fn prompt(text: &str) {
 
 /// Asks a question that takes yes or no, and reads the answer from standard input.
 pub(crate) fn ask(question: &str) -> std::io::Result<bool> {
-    prompt(&format!("{question} [y/N] "));
+    let answer = answer(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The line that the user answers with.
+pub(crate) fn answer(question: &str) -> std::io::Result<String> {
+    prompt(question);
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    Ok(answer)
 }
 
 /// Text that `plumb_report` has set as a page, as it is.

@@ -3,18 +3,18 @@
 use std::ops::RangeInclusive;
 
 use clap::Args;
-use plumb_model::units::{BitRate, ByteCount};
+use plumb_model::units::{BitRate, ByteCount, ParseUnitError};
 use plumb_wire::native::control::flow::{
     DSCP, MSS_BYTES, PACING_BPS, TcpFlow, WINDOW_BYTES, WRITE_BYTES,
 };
 
-use crate::quantity::rate;
+use crate::quantity::{self, rate};
 
 /// What the connections are to be; what is not given is left to the kernels.
 #[derive(Args)]
 #[command(next_help_heading = "TCP")]
 pub(crate) struct TcpOptions {
-    /// Send and receive buffers of both ends (SO_SNDBUF, SO_RCVBUF) [default: the kernel lets them grow]
+    /// Send and receive buffers of both ends (SO_SNDBUF, SO_RCVBUF); 64k is 65,536 bytes [default: the kernel lets them grow]
     #[arg(long, value_name = "SIZE", value_parser = window)]
     window: Option<u32>,
     /// Largest segment, both directions (TCP_MAXSEG): 88 to 32767 bytes
@@ -82,18 +82,18 @@ impl TcpOptions {
 }
 
 fn window(text: &str) -> Result<u32, String> {
-    size(text, &WINDOW_BYTES)
+    within(quantity::window(text)?, &WINDOW_BYTES)
 }
 
 fn write_size(text: &str) -> Result<u32, String> {
-    size(text, &WRITE_BYTES)
+    let size = text
+        .parse()
+        .map_err(|error: ParseUnitError| error.to_string())?;
+    within(size, &WRITE_BYTES)
 }
 
-fn size(text: &str, allowed: &RangeInclusive<u64>) -> Result<u32, String> {
-    let bytes = text
-        .parse::<ByteCount>()
-        .map_err(|error| error.to_string())?
-        .bytes();
+fn within(size: ByteCount, allowed: &RangeInclusive<u64>) -> Result<u32, String> {
+    let bytes = size.bytes();
     u32::try_from(bytes)
         .ok()
         .filter(|_| allowed.contains(&bytes))
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn values_out_of_range_say_the_range() {
-        assert_eq!(window("2MiB"), Ok(2 << 20));
+        assert_eq!((window("2MiB"), window("64k")), (Ok(2 << 20), Ok(65_536)));
         assert!(window("2GB").is_err_and(|e| e.contains("1073741824")));
         assert_eq!(write_size("1B"), Ok(1));
         assert!(write_size("5MiB").is_err());

@@ -11,7 +11,7 @@ use plumb_wire::native::control::flow::udp::{
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
 use plumb_wire::native::datagram::HEADER_BYTES;
 
-use crate::quantity::{rate_above_zero, time_above_zero};
+use crate::quantity::{rate_above_zero, time_above_zero, window};
 use crate::usage::wrong;
 
 mod trace;
@@ -74,7 +74,7 @@ pub(crate) struct UdpOptions {
     #[arg(long, requires = "udp")]
     dont_fragment: bool,
     /// Receive buffer, before the kernel doubles it [default: 32 MiB]
-    #[arg(long, value_name = "SIZE", requires = "udp")]
+    #[arg(long, value_name = "SIZE", value_parser = window, requires = "udp")]
     receive_buffer: Option<ByteCount>,
 }
 

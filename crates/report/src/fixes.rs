@@ -1,6 +1,7 @@
 //! What is done about several findings, each fix once.
 
 use plumb_model::finding::{Actor, Cause, Finding, Fix};
+use plumb_model::run::Run;
 
 /// The fixes of a finding.
 pub(crate) struct Fixes<'a> {
@@ -47,6 +48,36 @@ impl Fixes<'_> {
             "Another fix"
         };
         (!names.is_empty()).then(|| format!("{opening}: as for {}.", names.join(" and ")))
+    }
+}
+
+/// Advice with the host that was measured in place of HOST, the word of a command's help.
+pub(crate) fn advice(run: &Run, text: &str) -> String {
+    const ANY: &str = "HOST";
+    let host = run.target.as_ref().map(|target| without_port(&target.name));
+    let Some(host) = host.filter(|host| !host.is_empty()) else {
+        return text.to_owned();
+    };
+    let mut parts = text.split(ANY);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // Not a part of a longer word.
+        let is_word = !whole.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            && !part.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        whole.push_str(if is_word { host } else { ANY });
+        whole.push_str(part);
+    }
+    whole
+}
+
+/// A host as it was typed, without the port behind it.
+fn without_port(name: &str) -> &str {
+    match name.rsplit_once(':') {
+        Some((host, port)) if port.parse::<u16>().is_ok() && !host.contains(':') => host,
+        Some((host, _)) if host.starts_with('[') && host.ends_with(']') => {
+            host.trim_start_matches('[').trim_end_matches(']')
+        }
+        _ => name,
     }
 }
 

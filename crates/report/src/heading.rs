@@ -51,18 +51,43 @@ pub(crate) fn overrun_warning(run: &Run) -> Option<&'static str> {
 
 /// What an all-clear needs and is not known, a sentence each; none where the headline says it all.
 pub(crate) fn not_measured(run: &Run) -> Vec<String> {
-    let Some(verdict) = &run.verdict else {
-        return Vec::new();
-    };
-    if verdict.clearance == Some(Clearance::NotMeasured) && verdict.not_measured.len() == 1 {
-        return Vec::new();
+    match is_said_by_the_headline(run) {
+        true => Vec::new(),
+        false => all_missing(run),
     }
+}
+
+/// The same without the reasons.
+pub(crate) fn not_measured_in_short(run: &Run) -> Vec<String> {
+    match is_said_by_the_headline(run) {
+        true => Vec::new(),
+        false => each_missing(run, |missing| capital(&missing.what)),
+    }
+}
+
+fn is_said_by_the_headline(run: &Run) -> bool {
+    run.verdict.as_ref().is_some_and(|verdict| {
+        verdict.clearance == Some(Clearance::NotMeasured) && verdict.not_measured.len() == 1
+    })
+}
+
+/// All that an all-clear needs and is not known, whatever the headline says.
+pub(crate) fn all_missing(run: &Run) -> Vec<String> {
+    each_missing(run, |missing| {
+        format!("{}: {}", capital(&missing.what), missing.why)
+    })
+}
+
+/// A sentence for each thing that is missing, ended by the option that would measure it.
+fn each_missing(run: &Run, say: impl Fn(&NotMeasured) -> String) -> Vec<String> {
     let sentence = |missing: &NotMeasured| {
         let option = missing.option.as_ref();
         let helps = option.map_or_else(String::new, |option| {
             format!(" ({option} would measure it)")
         });
-        format!("{}: {}{helps}.", capital(&missing.what), missing.why)
+        format!("{}{helps}.", say(missing))
     };
-    verdict.not_measured.iter().map(sentence).collect()
+    let verdict = run.verdict.iter();
+    let missing = verdict.flat_map(|verdict| &verdict.not_measured);
+    missing.map(sentence).collect()
 }

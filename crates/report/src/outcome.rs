@@ -52,34 +52,75 @@ pub(crate) fn limit(limit: &Limit) -> String {
             rtt_s,
             optimal_s,
             worst_s,
-        } => format!(
-            "{percentile} within {} {} (good {}, bad {})",
-            number::seconds(*rtt_s),
-            phase::when(*phase),
-            number::threshold("_s", *optimal_s),
-            number::threshold("_s", *worst_s)
-        ),
+        } => {
+            let measured = number::seconds(*rtt_s);
+            format!(
+                "{percentile} back within {measured} {}; {}",
+                phase::when(*phase),
+                bounds(&measured, [*optimal_s, *worst_s], "_s")
+            )
+        }
         Limit::Loss {
             phase,
             ratio,
             optimal,
             worst,
-        } => format!(
-            "{} lost {} (good {}, bad {})",
-            number::percent(*ratio),
-            phase::when(*phase),
-            number::percent(*optimal),
-            number::percent(*worst)
-        ),
+        } => {
+            let measured = number::percent(*ratio);
+            format!(
+                "{measured} of packets lost {}; {}",
+                phase::when(*phase),
+                bounds(&measured, [*optimal, *worst], "_ratio")
+            )
+        }
         Limit::Rate {
             direction,
             bps,
             needed_bps,
         } => format!(
-            "{} {} (needs {})",
+            "{} {}; needs {}",
             phase::flow(*direction),
             number::rate(*bps),
             number::threshold("_bps", *needed_bps)
         ),
+    }
+}
+
+/// Where it is good and where it is bad, in the unit of what was measured, which is written once where all have it.
+fn bounds(measured: &str, bounds: [f64; 2], field: &str) -> String {
+    let [good, bad] = bounds.map(|bound| number::threshold(field, bound));
+    let unit = measured.rsplit(' ').next().unwrap_or_default();
+    let bare = |bound: &str| {
+        bound
+            .strip_suffix(unit)
+            .map(|number| number.trim_end().to_owned())
+    };
+    match (bare(&good), bare(&bad)) {
+        (Some(good), Some(bad)) => format!("good {good}, bad {bad}"),
+        _ => format!("good {good}, bad {bad}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_counted_in_packets_and_its_unit_is_written_once() {
+        let latency = |rtt_s: f64, worst_s: f64| {
+            limit(&Limit::Latency {
+                phase: plumb_model::context::Phase::Up,
+                percentile: "95 of 100 packets",
+                rtt_s,
+                optimal_s: 0.2,
+                worst_s,
+            })
+        };
+        assert_eq!(
+            latency(0.717, 0.7),
+            "95 of 100 packets back within 717 ms under upload; good 200, bad 700"
+        );
+        assert!(latency(0.717, 1.0).ends_with("good 200 ms, bad 1 s"));
+        assert!(latency(2.0, 0.7).ends_with("good 200 ms, bad 700 ms"));
     }
 }

@@ -94,5 +94,12 @@ pub(crate) fn tables(run: &Run) -> Tables {
 
 /// What every kind comes to, in sentences.
 pub(crate) fn sentences(run: &Run) -> Vec<String> {
-    kinds(run).flat_map(|first| first.sentences(run)).collect()
+    let mut sentences: Vec<String> = Vec::new();
+    for sentence in kinds(run).flat_map(|first| first.sentences(run)) {
+        // Several Runs in one may have measured the same.
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
 }

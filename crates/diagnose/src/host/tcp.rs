@@ -2,7 +2,7 @@
 
 use plumb_model::finding::{Cause, PathKind, Place, Severity};
 use plumb_model::formula::{
-    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, USABLE_BUFFER_RATIO, bandwidth_delay_product,
+    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, bandwidth_delay_product, buffer_for,
     window_limited_rate,
 };
 use plumb_model::units::si;
@@ -184,10 +184,7 @@ fn buffer(facts: &Facts<'_>, side: Side) -> Judged {
         );
     }
     let needed = bandwidth_delay_product(rate, LONG_RTT_S);
-    // `tcp_rmem` and `tcp_wmem` are 31 bits (`net/ipv4/sysctl_net_ipv4.c`).
-    let proposal = ((needed / USABLE_BUFFER_RATIO).ceil() as u64)
-        .next_power_of_two()
-        .min((1 << 31) - 1);
+    let proposal = buffer_for(needed);
     found(
         name,
         cause,

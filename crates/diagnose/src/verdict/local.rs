@@ -40,7 +40,7 @@ fn fine(case: &Case<'_>) -> String {
         false => "Inconclusive: nothing wrong was found in this machine itself, but",
     };
     format!(
-        "{begins} {}, {}. Nothing beyond the gateway was measured.",
+        "{begins} {}, {}. The line beyond the gateway was not measured: that takes a far end.",
         gateway.unwrap_or_else(|| "no gateway answered".to_owned()),
         resolver.unwrap_or_else(|| "no resolver answered".to_owned())
     )

@@ -8,6 +8,6 @@ pub mod transfer;
 mod window;
 
 pub use window::{
-    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, USABLE_BUFFER_RATIO, bandwidth_delay_product,
+    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, WINDOW_OF_A_BUFFER, bandwidth_delay_product,
     buffer_for, largest_scaled_window, largest_window, window_limited_rate, window_scale_for,
 };

@@ -5,10 +5,6 @@ pub fn bandwidth_delay_product(rate_bps: f64, rtt_s: f64) -> f64 {
     rate_bps * rtt_s / 8.0
 }
 
-/// Share of a receive buffer that Linux turns into window when nothing is known of the
-/// overhead of its packets: half (tcp_adv_win_scale 1, `tcp_win_from_space`).
-pub const USABLE_BUFFER_RATIO: f64 = 0.5;
-
 /// Share of a send buffer that is in flight when a program that asks before it writes keeps it
 /// full: the kernel wakes it when a third is free (`sk_stream_is_writeable`). Seen: 0.81.
 pub const SEND_WINDOW_RATIO: f64 = 0.8;
@@ -16,6 +12,10 @@ pub const SEND_WINDOW_RATIO: f64 = 0.8;
 /// Share of a receive buffer that is announced as window once the kernel knows how full its
 /// packets are (`tcp_scaling_ratio`). Seen: 0.66 with packets of 1500 bytes.
 pub const RECEIVE_WINDOW_RATIO: f64 = 0.65;
+
+/// Both shares in words. Whatever says how large a buffer is to be, or what one carries, says this beside it.
+pub const WINDOW_OF_A_BUFFER: &str =
+    "about 0.8 of a send buffer and 0.65 of a receive buffer are window";
 
 /// The most that one TCP flow can carry with a window over a round trip.
 pub fn window_limited_rate(window_bytes: f64, rtt_s: f64) -> f64 {
@@ -32,10 +32,10 @@ const LARGEST_BUFFER_BYTES: u64 = (1 << 31) - 1;
 /// The least buffer that is worth proposing: what stock Linux lets a send buffer grow to.
 const SMALLEST_BUFFER_BYTES: u64 = 4 << 20;
 
-/// Largest buffer to allow for so many bytes in flight: the next power of two above what is needed
-/// when only [`USABLE_BUFFER_RATIO`] of it counts, between 4 MiB and what kernels take.
+/// Largest buffer to allow at either end for so many bytes in flight: the next power of two above what a receiver needs,
+/// of whose buffer less is window ([`RECEIVE_WINDOW_RATIO`]), between 4 MiB and what kernels take.
 pub fn buffer_for(in_flight_bytes: f64) -> u64 {
-    ((in_flight_bytes / USABLE_BUFFER_RATIO).ceil() as u64)
+    ((in_flight_bytes / RECEIVE_WINDOW_RATIO).ceil() as u64)
         .clamp(SMALLEST_BUFFER_BYTES, LARGEST_BUFFER_BYTES)
         .next_power_of_two()
         .min(LARGEST_BUFFER_BYTES)
@@ -80,15 +80,15 @@ mod tests {
         assert!((bandwidth_delay_product(10e9, 0.050) / f64::from(1 << 20) - 59.6).abs() < 0.01);
         // PERT guides: 8192 bytes over 100 ms. Their 0.62 Mbit/s is 0.655.
         assert!((window_limited_rate(8192.0, 0.1) - 655_360.0).abs() < 1.0);
-        // 64 MiB of buffer of which half is window carry 5.4 Gbit/s over 50 ms, not 10.
-        let half = f64::from(64 << 20) * USABLE_BUFFER_RATIO;
-        assert!((window_limited_rate(half, 0.050) / 1e9 - 5.37).abs() < 0.01);
+        // 64 MiB of receive buffer carry 7 Gbit/s over 50 ms, not 10: 0.65 of them are window.
+        let window = f64::from(64 << 20) * RECEIVE_WINDOW_RATIO;
+        assert!((window_limited_rate(window, 0.050) / 1e9 - 6.98).abs() < 0.01);
     }
 
     #[test]
     fn buffers_for_paths() {
         assert_eq!(buffer_for(62_500_000.0), 128 << 20);
-        assert_eq!(buffer_for(18_750_000.0), 64 << 20);
+        assert_eq!(buffer_for(18_750_000.0), 32 << 20);
         assert_eq!(buffer_for(1000.0), 4 << 20);
         assert_eq!(buffer_for(1e15), (1 << 31) - 1);
     }

@@ -211,6 +211,14 @@ pub(super) fn with_steps<T>(
     }))
 }
 
+/// The most that a check transfers where nothing else is said.
+pub(super) fn most(asked: &Asked) -> ByteCount {
+    match asked.effort {
+        Effort::Thorough => THOROUGH,
+        Effort::Quick | Effort::Usual => budget::DEFAULT,
+    }
+}
+
 /// The loads of a check; `gentle` ones yield to all other traffic.
 pub(super) fn defaults(asked: &Asked, times: Times, gentle: bool, metered: bool) -> Defaults {
     let (up, down, both) = (Direction::Up, Direction::Down, Direction::Both);
@@ -224,10 +232,9 @@ pub(super) fn defaults(asked: &Asked, times: Times, gentle: bool, metered: bool)
     }
     Defaults {
         directions,
-        budget: match asked.effort {
-            _ if metered => METERED,
-            Effort::Thorough => THOROUGH,
-            Effort::Quick | Effort::Usual => budget::DEFAULT,
+        budget: match metered {
+            true => METERED,
+            false => most(asked),
         },
         times,
         streams: with_far_end::STREAMS,

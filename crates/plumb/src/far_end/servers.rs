@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use plumb_model::units::ByteCount;
 use plumb_net::terminal;
 use serde::Deserialize;
 
-use super::consent::Consents;
+use super::consent::{Consents, Question};
 use super::{Protocol, web};
 use crate::stderr::say;
 use crate::target::Target;
@@ -72,11 +73,28 @@ impl Server {
     }
 }
 
-/// The server of that name; where none is named, the first that may be measured with and answers, if one does.
-pub(crate) fn choose(named: Option<&str>) -> anyhow::Result<Option<Server>> {
+/// The server of that name; where none is named, the first that may be measured with and answers, if one does. A check transfers
+/// at most so many bytes.
+pub(crate) fn choose(named: Option<&str>, most: ByteCount) -> anyhow::Result<Option<Server>> {
     let folders = folders();
     let servers = listed(&folders)?;
     let mut consents = Consents::of(folders.first().map(PathBuf::as_path))?;
+    let open = |consents: &Consents| -> Vec<String> {
+        let open = servers.iter().filter(|s| is_open(s, consents));
+        open.map(|server| server.name.clone()).collect()
+    };
+    let ask = |server: &Server, consents: &mut Consents| -> anyhow::Result<bool> {
+        let public = open(consents);
+        let public: Vec<&str> = public.iter().map(String::as_str).collect();
+        let is_heard = std::io::stdin().is_terminal() && terminal::error_columns().is_some();
+        let question = Question {
+            server: &server.name,
+            publishes: server.publishes.as_deref().unwrap_or_default(),
+            public: &public,
+            most,
+        };
+        Ok(is_heard && consents.ask(&question)?)
+    };
     if let Some(name) = named {
         let known = || {
             let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
@@ -90,41 +108,38 @@ pub(crate) fn choose(named: Option<&str>) -> anyhow::Result<Option<Server>> {
             .find(|server| server.name == name)
             .ok_or_else(known)?;
         anyhow::ensure!(
-            allowed(server, &mut consents, true)?,
+            is_allowed(server, &consents) || ask(server, &mut consents)?,
             "'{name}' is a public server that is not used without consent. {}: to agree, add the line  {name} = true  to {}",
             server.publishes.as_deref().unwrap_or_default(),
             consents.place()
         );
         return Ok(Some(server.clone()));
     }
-    for server in servers {
-        if !allowed(&server, &mut consents, false)? {
-            continue;
-        }
+    for server in servers.iter().filter(|s| is_allowed(s, &consents)) {
         if server.answers() {
-            return Ok(Some(server));
+            return Ok(Some(server.clone()));
         }
         say(format_args!(
             "'{}' ({}) does not answer",
             server.name, server.host
         ));
     }
-    Ok(None)
+    // One question, of the first of those that nothing was said of.
+    let first = servers.iter().find(|server| is_open(server, &consents));
+    match first {
+        Some(server) if ask(server, &mut consents)? => Ok(Some(server.clone())),
+        _ => Ok(None),
+    }
 }
 
-/// Whether it may be used: the user is asked once, and where there is no terminal nobody agrees.
-fn allowed(server: &Server, consents: &mut Consents, again: bool) -> anyhow::Result<bool> {
-    let Some(publishes) = &server.publishes else {
-        return Ok(true);
-    };
-    match consents.given(&server.name) {
-        Some(true) => Ok(true),
-        Some(false) if !again => Ok(false),
-        _ if std::io::stdin().is_terminal() && terminal::error_columns().is_some() => {
-            consents.ask(&server.name, publishes)
-        }
-        _ => Ok(false),
-    }
+/// Whether it is the user's own, or one that the user agreed to.
+fn is_allowed(server: &Server, consents: &Consents) -> bool {
+    server.publishes.is_none() || consents.given(&server.name) == Some(true)
+}
+
+/// Whether it is public, and the user neither agreed nor refused.
+fn is_open(server: &Server, consents: &Consents) -> bool {
+    server.publishes.is_some() && consents.given(&server.name).is_none()
 }
 
 /// All servers: the user's, the machine's, and the public ones. The first of a name counts.

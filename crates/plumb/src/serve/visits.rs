@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_measure::visit;
 use plumb_model::run::Run;
+use plumb_report::visited::visited;
 use plumb_serve::Judge;
 use serde_json::json;
 
@@ -18,7 +19,7 @@ pub(super) fn judge(runs: Option<PathBuf>) -> Judge {
         if let Some(folder) = &runs {
             keep(folder, &run);
         }
-        let shown = json!({ "run": run, "report": report(&run) });
+        let shown = json!({ "run": run, "shown": visited(&run), "report": report(&run) });
         shown.to_string().into_bytes()
     })
 }

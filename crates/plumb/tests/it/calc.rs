@@ -12,7 +12,7 @@ type Example = (&'static str, &'static str, f64, f64);
 const ARTICLE: [Example; 6] = [
     // "At 10 Gbit/s over a 50 ms path that works out to about 60 MiB": 62.5 MB, which are 59.6 MiB ...
     ("bdp --rate 10gbit --rtt 50ms", "bdp_bytes", 62.5e6, 0.5),
-    // ... and the 64 MiB that it takes for that are too few where half of a buffer is window.
+    // ... and the 64 MiB that it takes for that are too few where 0.65 of a buffer is window.
     (
         "bdp --rate 10gbit --rtt 50ms",
         "buffer_bytes",

@@ -297,6 +297,14 @@ fn no_visitor_learns_how_the_responder_was_started() {
     );
     let shown = post(web, "/__check", VISIT);
     assert!(shown.contains(r#""command":["serve"]"#), "{shown}");
+    // The page shows these, and judges nothing itself.
+    for part in [
+        r#""shown":{"headline":"#,
+        r#""outcomes":["#,
+        r#""not_excluded":["#,
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
     let files: Vec<_> = std::fs::read_dir(runs).unwrap().collect();
     assert_eq!(files.len(), 1);
     let kept = std::fs::read_to_string(files[0].as_ref().unwrap().path()).unwrap();

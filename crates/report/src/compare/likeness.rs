@@ -1,5 +1,5 @@
-//! In what two Runs are not like with like, so that nobody reads a cause into a difference of
-//! the measuring.
+//! In what two Runs are not like with like, so that no difference of the measuring is taken for one of the path. What
+//! plumb itself chose, as it chooses what a check measures next by what it found, is not among it.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,10 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
             );
         }
     }
-    for phase in PHASES {
+    let same_options = options(a) == options(b);
+    // How long both directions are loaded at once follows from what was open before.
+    let chosen = |phase: &Phase| !(same_options && *phase == Phase::Both);
+    for phase in PHASES.into_iter().filter(chosen) {
         if let (Some(before), Some(after)) = (length_s(a, phase), length_s(b, phase))
             && (before - after).abs() > SAME_LENGTH_RATIO * before.max(after)
         {
@@ -50,7 +53,7 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
             );
         }
     }
-    for phase in PHASES {
+    for phase in PHASES.into_iter().filter(|_| !same_options) {
         let asked = |run| joined(run, phase, |result| result.asked());
         if let (Some(before), Some(after)) = (asked(a), asked(b)) {
             differ(
@@ -79,6 +82,20 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
         }
     }
     notes
+}
+
+/// The words of the command that bear on the numbers: all but where they were written.
+fn options(run: &Run) -> Vec<&str> {
+    let mut words = run.command.iter().map(String::as_str);
+    let mut options = Vec::new();
+    while let Some(word) = words.next() {
+        match word {
+            "-o" | "--output" => drop(words.next()),
+            _ if word.starts_with("--output=") => {}
+            _ => options.push(word),
+        }
+    }
+    options
 }
 
 /// What was changed in the laboratory until the Run was made.

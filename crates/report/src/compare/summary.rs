@@ -46,7 +46,8 @@ fn others(rows: &[Change]) -> String {
         by(a).total_cmp(&by(b))
     });
     let Some(most) = most else {
-        return "Nothing changed by more than two measurements of the same path differ.".to_owned();
+        return "Nothing changed beyond what two measurements of the same path differ by."
+            .to_owned();
     };
     let (before, after) = before_and_after(most);
     let count = match changed.count() {

@@ -3,55 +3,81 @@
 use super::document::{Change, Comparison};
 use super::quantity::ChangeUnit;
 use crate::number::{self, ABSENT};
-use crate::table::Kind::{Number, Text};
+use crate::table::Kind::{Sentence, Text};
 use crate::table::{Row, Table};
 use plumb_model::context::Phase;
 
-/// The numbers that decide, by phase.
+/// The numbers that changed, by phase.
 pub(crate) fn changes(comparison: &Comparison) -> Table {
-    let mut table = Table::new(
-        "What changed",
-        &[
-            ("", Text),
-            ("", Text),
-            ("before", Number),
-            ("after", Number),
-            ("change", Number),
-            ("", Number),
-        ],
-    );
-    let mut last = "";
-    for change in comparison.rows.iter().filter(|change| shown(change)) {
+    let columns = [
+        ("", Text),
+        ("", Text),
+        ("before → after (change)", Sentence),
+    ];
+    let mut table = Table::new("What changed", &columns);
+    for change in comparison.rows.iter().filter(|change| changed(change)) {
         let (before, after) = before_and_after(change);
-        let ratio = change
-            .change_ratio
-            .filter(|_| change.unit != ChangeUnit::Ratio);
-        let title = match change.phase.parse() {
-            // The short word: this is the widest table.
-            Ok(Phase::Both) | Err(_) => change.phase.as_str(),
-            Ok(phase) => phase.shown(),
-        };
+        let by = by(change).map_or_else(String::new, |by| format!(" ({by})"));
         table.rows.push(Row {
             cells: vec![
-                if title == last {
-                    String::new()
-                } else {
-                    title.to_owned()
-                },
+                title(change),
                 what(change),
-                before,
-                after,
-                change.change.map_or_else(
-                    || ABSENT.to_owned(),
-                    |v| number::signed(v, in_unit(change.unit, v)),
-                ),
-                ratio.map_or_else(String::new, |v| number::signed(v, number::percent(v))),
+                format!("{before} → {after}{by}"),
             ],
             better: change.better,
         });
-        last = title;
     }
+    let alone = comparison.rows.iter().filter(|change| shown(change));
+    let alone = alone.filter(|c| c.before.is_some() != c.after.is_some());
+    table.note = match alone.count() {
+        0 => None,
+        1 => Some("1 number is of one Run alone, and is left out (--json has it).".to_owned()),
+        n => Some(format!(
+            "{n} numbers are of one Run alone, and are left out (--json has them)."
+        )),
+    };
     table
+}
+
+/// Whether a number of both Runs differs by more than two measurements of the same path do, or is of things that are
+/// counted one by one. Retransmits are not: an AQM signals by dropping.
+fn changed(change: &Change) -> bool {
+    let Some((before, after)) = change.before.zip(change.after) else {
+        return false;
+    };
+    let differs = match change.unit {
+        ChangeUnit::Count => change.name != "tcp.retransmits" && before != after,
+        unit => unit.better(before, after).is_some(),
+    };
+    differs && shown(change)
+}
+
+/// The phase of a number.
+fn title(change: &Change) -> String {
+    match change.phase.parse() {
+        // The short word: this column stands before the widest.
+        Ok(Phase::Both) | Err(_) => change.phase.clone(),
+        Ok(phase) => phase.shown().to_owned(),
+    }
+}
+
+/// From so many times the value before, a change is shown as a factor: per cent above some hundred say nothing.
+const FACTOR_FROM: f64 = 3.0;
+
+/// By how much a number changed: a share of the value before, a factor, or where that is zero, or a share itself, the
+/// difference.
+fn by(change: &Change) -> Option<String> {
+    let difference = change.change?;
+    let ratio = change
+        .change_ratio
+        .filter(|_| !matches!(change.unit, ChangeUnit::Ratio | ChangeUnit::Count));
+    Some(match ratio {
+        Some(ratio) if ratio + 1.0 >= FACTOR_FROM => {
+            format!("{} times", number::whole(ratio + 1.0))
+        }
+        Some(ratio) => number::signed(ratio, number::percent(ratio)),
+        None => number::signed(difference, in_unit(change.unit, difference)),
+    })
 }
 
 /// Not what is in the JSON besides, and loss where there was any.

@@ -10,7 +10,7 @@ use plumb_model::run::Run;
 use serde::Serialize;
 
 use crate::compare::FindingRef;
-use crate::fixes::{self, Fixes, opening};
+use crate::fixes::{self, Fixes, advice, opening};
 use crate::latency::{latencies, leading_protocol, mark};
 use crate::outcome::{self, Use};
 use crate::phase::flow;
@@ -83,7 +83,6 @@ pub(super) struct OutcomePart {
     what: &'static str,
     /// The word for it, which is its class too.
     use_: &'static str,
-    percent: String,
     why: String,
 }
 
@@ -94,7 +93,6 @@ pub(super) fn outcomes(run: &Run) -> Vec<OutcomePart> {
         .map(|found| OutcomePart {
             what: outcome::what(found.application),
             use_: Use::of(found.score).name(),
-            percent: format!("{:.0} %", (found.score * 100.0).floor()),
             why: outcome::limit(&found.limit),
         });
     each.collect()
@@ -103,7 +101,7 @@ pub(super) fn outcomes(run: &Run) -> Vec<OutcomePart> {
 #[derive(Serialize)]
 struct FixPart<'a> {
     opening: String,
-    summary: &'a str,
+    summary: String,
     commands: String,
     expect: &'a str,
 }
@@ -163,7 +161,7 @@ impl<'a> FindingPart<'a> {
     fn of(run: &Run, finding: &'a Finding, of: &Fixes<'a>, fate: Option<&'static str>) -> Self {
         let fixes = of.own.iter().map(|fix| FixPart {
             opening: opening(finding, fix),
-            summary: &fix.summary,
+            summary: advice(run, &fix.summary),
             commands: fix
                 .commands
                 .iter()

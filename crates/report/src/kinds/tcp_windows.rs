@@ -1,6 +1,7 @@
 //! The bandwidth-delay product against what both ends' buffers allow one connection.
 
 use plumb_model::context::Phase;
+use plumb_model::formula::WINDOW_OF_A_BUFFER;
 use plumb_model::results::TcpResult;
 use plumb_model::run::Run;
 use plumb_model::units::{human_seconds, si};
@@ -25,7 +26,9 @@ impl Show for TcpResult {
         .num("about at most", |r| {
             r.one_flow_bps.map(|rate| si(rate, "bit/s"))
         });
-        let note = "The measured rate times the smallest round trip fills the path; about 0.8 of a send buffer and 0.65 of a receive buffer are window.";
+        let note = format!(
+            "The measured rate times the smallest round trip fills the path; {WINDOW_OF_A_BUFFER}."
+        );
         tables.detail(Place::TcpWindows, [table.noted(note)]);
     }
 

@@ -12,6 +12,7 @@ use plumb_model::units::si;
 use crate::carried::{Carried, CarriedBy, Segments};
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
 use crate::context;
+use crate::kinds::loaded_latency;
 use crate::number::{self, Scale};
 use crate::phase::flow_in_phase;
 use crate::registry::{Found, all};
@@ -54,7 +55,14 @@ impl Show for ThroughputResult {
             let alone = row.phase == row.result.direction.into();
             alone && row.measurement.context.experiment.is_none()
         });
-        rows.filter_map(|row| limit::sentence(row.measurement))
+        let others = |direction: Direction| {
+            let mut loaded = loaded_latency::loaded(run);
+            let beside = loaded.find(|(measurement, latency)| {
+                latency.direction == direction && measurement.context.experiment.is_none()
+            });
+            beside.map(|(_, latency)| latency.increase_s.p95.max(0.0))
+        };
+        rows.filter_map(|row| limit::sentence(row.measurement, others(row.result.direction)))
             .collect()
     }
 

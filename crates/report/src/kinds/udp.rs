@@ -61,7 +61,7 @@ impl Show for UdpResult {
         let delay = self.one_way_delay.as_ref().map(|delay| &delay.delay_s);
         let pdv = receiver.and_then(|r| r.pdv_s.as_ref());
         let jitter = receiver.and_then(|r| r.jitter_s.as_ref());
-        Quantities::of(phase, format!("udp stream {}", self.stream))
+        Quantities::of(phase, role(self))
             .direction(self.direction)
             .asked_rate(self.bps)
             .number(
@@ -101,6 +101,13 @@ impl Show for UdpResult {
             .map(|error| format!("{flow}, UDP stream {} ended early: {error}", self.stream))
             .collect()
     }
+}
+
+/// What a comparison matches a stream by: what was asked of it decides what becomes of its datagrams.
+fn role(udp: &UdpResult) -> String {
+    let asked = udp.asked_bps.map(number::rate);
+    let asked = asked.map_or_else(String::new, |rate| format!(" of {rate}"));
+    format!("udp stream {}{asked}", udp.stream)
 }
 
 /// A stream with the name of its row.

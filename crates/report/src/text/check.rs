@@ -10,7 +10,7 @@ use plumb_model::run::Run;
 use super::findings::continued;
 use super::layout::{BAD, BOLD, FAINT, FAIR, GOOD, Page, clean, severity, wrap};
 use super::style::Style;
-use crate::fixes::opening;
+use crate::fixes::{advice, opening};
 use crate::outcome::{self, Use};
 use crate::{evidence, heading, number};
 
@@ -92,7 +92,7 @@ pub fn render_check(run: &Run, style: &Style) -> String {
             head(run, most),
             outcome_lines(run),
             worst.map_or_else(Vec::new, |worst| finding(run, worst, most)),
-            worst.map_or_else(Vec::new, |worst| fix(worst, most)),
+            worst.map_or_else(Vec::new, |worst| fix(run, worst, most)),
             beside(run, &others, most),
         ];
         parts.into_iter().filter(|part| !part.is_empty())
@@ -146,6 +146,21 @@ fn fitted(first: &str, text: &str, most: usize) -> Vec<String> {
         .collect()
 }
 
+/// The sentences of a text that fit in so many lines, and the first in as many as it takes: half an advice is none.
+fn sentences(first: &str, text: &str, most: usize) -> Vec<String> {
+    let ends = text.match_indices(". ").map(|(at, _)| at + 1);
+    let prefixes = ends.chain([text.len()]).filter_map(|end| text.get(..end));
+    let set = |prefix: &str| fitted(first, prefix, usize::MAX);
+    let mut shown: Option<Vec<String>> = None;
+    for lines in prefixes.map(set) {
+        if shown.is_some() && lines.len() > most {
+            break;
+        }
+        shown = Some(lines);
+    }
+    shown.unwrap_or_default()
+}
+
 fn painted(paint: anstyle::Style, lines: Vec<String>) -> Vec<Line> {
     lines.into_iter().map(|line| (paint, line)).collect()
 }
@@ -191,19 +206,22 @@ fn head(run: &Run, most: Room) -> Vec<Line> {
 fn outcome_lines(run: &Run) -> Vec<Line> {
     let outcomes = outcomes::outcomes(run);
     let line = |outcome: &Outcome| {
-        let text = format!(
-            "{:<6}{:>4.0} %  {}",
-            outcome.application.name(),
-            (outcome.score * 100.0).floor(),
-            outcome::limit(&outcome.limit)
-        );
-        let paint = match Use::of(outcome.score) {
+        let name = outcome.application.name();
+        let fares = Use::of(outcome.score);
+        let paint = match fares {
             Use::Good => GOOD,
             Use::Fair => FAIR,
             Use::Bad => BAD,
         };
-        let text: String = clean(&text).chars().take(COLUMNS - 2).collect();
-        vec![(paint, format!("  {text}"))]
+        let opening = format!("  {name:<6}{:<5}", fares.name());
+        let why = outcome::limit(&outcome.limit);
+        let room = COLUMNS - opening.chars().count();
+        // The longest are said in fewer words, and none is cut.
+        let why = match why.chars().count() <= room {
+            true => why,
+            false => why.replacen(" packets back", "", 1),
+        };
+        painted(paint, fitted(&opening, &why, 2))
     };
     outcomes.iter().flat_map(line).collect()
 }
@@ -255,12 +273,12 @@ fn finding(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
 }
 
 /// The first fix: in words, and then in commands.
-fn fix(finding: &Finding, most: Room) -> Vec<Line> {
+fn fix(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
     let Some(fix) = finding.fixes.first() else {
         return Vec::new();
     };
-    let text = format!("{}: {}", opening(finding, fix), fix.summary);
-    let mut lines = painted(anstyle::Style::new(), fitted("", &text, most.fix));
+    let text = format!("{}: {}", opening(finding, fix), advice(run, &fix.summary));
+    let mut lines = painted(anstyle::Style::new(), sentences("", &text, most.fix));
     let commands = fix.commands.iter().flat_map(|c| c.lines());
     let commands = commands.filter(|line| !line.trim_start().starts_with('#'));
     let commands: Vec<String> = commands
@@ -311,8 +329,12 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
             0 => String::new(),
             more => format!(" And {more} more."),
         };
-        let text = format!("Not measured: {first}{more}");
-        lines.extend(painted(FAINT, fitted("", &text, most.beside)));
+        let text = |first: &str| format!("Not measured: {first}{more}");
+        let whole = fitted("", &text(first), usize::MAX);
+        let short = heading::not_measured_in_short(run);
+        let short = short.get(said).filter(|_| whole.len() > most.beside);
+        let lines_of = short.map_or(whole, |short| fitted("", &text(short), usize::MAX));
+        lines.extend(painted(FAINT, lines_of));
     }
     let shown = most.looked_for || run.findings.is_empty();
     if let Some(looked) = verdict.looked_for.as_ref().filter(|_| shown) {
@@ -374,5 +396,5 @@ fn next(run: &Run, worst: Option<&Finding>) -> Vec<Line> {
         _ => "plumb explain causes".to_owned(),
     };
     let text = format!("Next: {command}; or the same check with --details");
-    painted(FAINT, fitted("", &text, 1))
+    painted(FAINT, fitted("", &text, 2))
 }

@@ -21,7 +21,10 @@ pub fn render_comparison(comparison: &Comparison, style: &Style) -> String {
     if !comparison.notes.is_empty() {
         page.blank();
     }
-    page.table(&table::changes(comparison));
+    let changes = table::changes(comparison);
+    if !changes.rows.is_empty() {
+        page.table(&changes);
+    }
     let changes = &comparison.findings;
     findings(&mut page, "Gone", &changes.gone, true);
     findings(&mut page, "New", &changes.new, false);

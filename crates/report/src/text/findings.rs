@@ -4,7 +4,7 @@ use plumb_model::finding::{Finding, Fix, Severity};
 use plumb_model::run::Run;
 
 use super::layout::{FAINT, Page, clean, severity, wrap};
-use crate::fixes::{self, Fixes, opening};
+use crate::fixes::{self, Fixes, advice, opening};
 use crate::{evidence, number};
 
 /// All findings of a Run, worst first. What the headline has said already is not said again.
@@ -42,7 +42,7 @@ fn those(page: &mut Page<'_>, run: &Run, least: Severity, brief: bool) {
     for (finding, fixes) in all.filter(|(finding, _)| finding.severity >= least) {
         let said = headline == Some(finding.summary.as_str());
         self::finding(page, run, finding, said);
-        self::fixes(page, finding, &fixes, brief);
+        self::fixes(page, run, finding, &fixes, brief);
         page.blank();
     }
 }
@@ -72,21 +72,21 @@ fn finding(page: &mut Page<'_>, run: &Run, finding: &Finding, said: bool) {
     }
 }
 
-fn fixes(page: &mut Page<'_>, finding: &Finding, fixes: &Fixes<'_>, brief: bool) {
+fn fixes(page: &mut Page<'_>, run: &Run, finding: &Finding, fixes: &Fixes<'_>, brief: bool) {
     let shown = if brief { 1 } else { fixes.own.len() };
     for fix in fixes.own.iter().take(shown) {
-        self::fix(page, &opening(finding, fix), fix, brief);
+        let text = format!("{}: {}", opening(finding, fix), advice(run, &fix.summary));
+        self::fix(page, &text, fix, brief);
     }
     if let Some(elsewhere) = fixes.elsewhere().filter(|_| !brief || fixes.own.is_empty()) {
         page.wrapped("  ", anstyle::Style::new(), &elsewhere);
     }
 }
 
-fn fix(page: &mut Page<'_>, opening: &str, fix: &Fix, brief: bool) {
+fn fix(page: &mut Page<'_>, text: &str, fix: &Fix, brief: bool) {
     /// Commands that even a short text has room for.
     const FEW: usize = 4;
-    let text = format!("{opening}: {}", fix.summary);
-    page.wrapped("  ", anstyle::Style::new(), &text);
+    page.wrapped("  ", anstyle::Style::new(), text);
     let commands = fix.commands.iter().flat_map(|command| command.lines());
     let width = page.width();
     let lines: Vec<String> = commands

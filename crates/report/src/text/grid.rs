@@ -1,5 +1,5 @@
 //! Tables in columns of characters, never wider than the page: a table that is, is set in several blocks of columns
-//! under each other, each of which begins with the first column.
+//! under each other, each of which begins with the columns that name the rows.
 
 use anstyle::Style as Paint;
 use comfy_table::{CellAlignment, Table as Grid, presets};
@@ -169,26 +169,43 @@ fn width(table: &Table, rows: &[Vec<String>], index: usize) -> usize {
     widest.max(name) + PADDING
 }
 
-/// The first columns of a table by blocks that are no wider than the page; each begins with the first column, which
-/// names the rows.
+/// The first columns of a table by blocks that are no wider than the page; each begins with the columns that name the
+/// rows.
 fn blocks(table: &Table, rows: &[Vec<String>], columns: usize, most: usize) -> Vec<Vec<usize>> {
-    let first = width(table, rows, 0);
-    let mut blocks = vec![vec![0]];
-    let mut taken = first;
-    for index in 1..columns {
+    let keys: Vec<usize> = (0..keys(table, rows, columns, most)).collect();
+    let begins: usize = keys.iter().map(|index| width(table, rows, *index)).sum();
+    let mut blocks = vec![keys.clone()];
+    let mut taken = begins;
+    for index in keys.len()..columns {
         let wide = width(table, rows, index);
         match blocks.last_mut() {
-            Some(block) if taken + wide <= most || block.len() == 1 => {
+            Some(block) if taken + wide <= most || block.len() == keys.len() => {
                 block.push(index);
                 taken += wide;
             }
             _ => {
-                blocks.push(vec![0, index]);
-                taken = first + wide;
+                blocks.push(keys.iter().copied().chain([index]).collect());
+                taken = begins + wide;
             }
         }
     }
     blocks
+}
+
+/// How many columns name the rows: the words before the first number, as far as they leave half of the page; the first
+/// where no number follows.
+fn keys(table: &Table, rows: &[Vec<String>], columns: usize, most: usize) -> usize {
+    let kinds = || table.columns.iter().take(columns).map(|column| column.kind);
+    let words = kinds().take_while(|kind| *kind == Kind::Text).count();
+    if words == kinds().count() {
+        return 1.min(columns);
+    }
+    let mut taken = 0;
+    let fits = |index: &usize| {
+        taken += width(table, rows, *index);
+        taken <= most / 2
+    };
+    (0..words).take_while(fits).count().max(1)
 }
 
 /// Some columns of a table with what is in their cells.
@@ -307,6 +324,32 @@ mod tests {
         let text = page.finish();
         let green = format!("{GOOD}");
         assert_eq!(text.matches(green.as_str()).count(), 3, "{text}");
+    }
+
+    #[test]
+    fn each_block_repeats_all_columns_that_name_a_row() {
+        let mut table = Table::new(
+            "x",
+            &[
+                ("", Kind::Text),
+                ("to", Kind::Text),
+                ("p50", Kind::Number),
+                ("p95", Kind::Number),
+            ],
+        );
+        table.row(["upload", "gateway", "1111111111", "2222222222"].map(str::to_owned));
+        table.row(["upload", "first hop", "3333333333", "4444444444"].map(str::to_owned));
+        let text = set(&table, 40);
+        for named in ["gateway", "first hop"] {
+            assert_eq!(text.matches(named).count(), 2, "{text}");
+        }
+        // Words that are values do not name rows.
+        let mut values = Table::new(
+            "x",
+            &[("", Kind::Text), ("a", Kind::Text), ("b", Kind::Text)],
+        );
+        values.row(["name", "1111111111111111", "2222222222222222"].map(str::to_owned));
+        assert_eq!(set(&values, 40).matches("1111111111111111").count(), 1);
     }
 
     #[test]

@@ -14,6 +14,9 @@ pub(super) const GOOD: Paint = AnsiColor::Green.on_default();
 pub(super) const FAIR: Paint = AnsiColor::Yellow.on_default();
 pub(super) const BAD: Paint = AnsiColor::Red.on_default();
 
+/// Sentences in longer lines are hard to follow; tables take the whole width.
+const MOST_PROSE_COLUMNS: usize = 100;
+
 pub(super) struct Page<'a> {
     pub(super) style: &'a Style,
     text: String,
@@ -27,9 +30,9 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Characters in a line.
+    /// Characters in a line of sentences.
     pub(super) fn width(&self) -> usize {
-        self.style.width
+        self.style.width.min(MOST_PROSE_COLUMNS)
     }
 
     pub(super) fn finish(self) -> String {
@@ -85,11 +88,7 @@ impl<'a> Page<'a> {
 
     /// The same where `first` opens every line.
     pub(super) fn ruled(&mut self, first: &str, paint: Paint, text: &str) {
-        let room = self
-            .style
-            .width
-            .saturating_sub(first.chars().count())
-            .max(20);
+        let room = self.width().saturating_sub(first.chars().count()).max(20);
         for line in wrap(&clean(text), room) {
             let line = format!("{first}{}", self.paint(paint, &line));
             self.line(&line);
@@ -98,7 +97,7 @@ impl<'a> Page<'a> {
 
     /// The same where `first` is painted, and takes `indent` columns.
     pub(super) fn opened(&mut self, first: &str, indent: usize, paint: Paint, text: &str) {
-        let room = self.style.width.saturating_sub(indent).max(20);
+        let room = self.width().saturating_sub(indent).max(20);
         let mut opening = first.to_owned();
         for line in wrap(&clean(text), room) {
             let line = format!("{opening}{}", self.paint(paint, &line));

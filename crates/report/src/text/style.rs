@@ -5,7 +5,7 @@
 pub struct Style {
     /// Whether to use colours (ANSI escape sequences).
     pub color: bool,
-    /// Columns to wrap sentences at; tables take what they need.
+    /// Columns of the page: tables take as many as they need, sentences no more than are easy to read.
     pub width: usize,
 }
 

@@ -1,10 +1,11 @@
 //! Comparisons of Runs that have neither round trips nor TCP's rates.
 
-use plumb_model::context::Experiment;
+use plumb_model::context::{Experiment, Phase};
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::{Cause, Clearance, NotMeasured};
 use plumb_model::protocol::Protocol;
-use plumb_model::results::{CpuUse, Outcome, TransactionsResult};
+use plumb_model::results::udp::UdpResult;
+use plumb_model::results::{CpuUse, Direction, Outcome, TransactionsResult};
 use plumb_model::run::{Measurement, Run};
 use plumb_report::compare::compare;
 use plumb_report::{html, text};
@@ -88,7 +89,11 @@ fn numbers_of_every_kind_are_compared() {
 
 #[test]
 fn what_was_asked_for_differently_is_said() {
-    let comparison = compare(&transactions(0.005, 1), &transactions(0.005, 1000));
+    let (before, mut after) = (transactions(0.005, 1), transactions(0.005, 1000));
+    // Where the same was typed, plumb chose what differs.
+    assert!(compare(&before, &after).notes.is_empty());
+    after.command.push("--request=1000".to_owned());
+    let comparison = compare(&before, &after);
     assert_eq!(
         comparison.notes,
         [
@@ -96,6 +101,83 @@ fn what_was_asked_for_differently_is_said() {
           before and 1 at a time, 1000 bytes for 1 after."
         ]
     );
+}
+
+#[test]
+fn what_plumb_chose_itself_is_not_called_unlike() {
+    let phase = |run: &mut Run, of: Phase| {
+        let all = run.measurements.iter_mut();
+        for measurement in all.filter(|m| m.context.phase == Some(of)) {
+            measurement.duration_s /= 2.0;
+        }
+    };
+    let before = crate::sample::before();
+    let mut after = before.clone();
+    // The file that it was written to is no option of what was measured.
+    after
+        .command
+        .extend(["-o", "after.json"].map(str::to_owned));
+    phase(&mut after, Phase::Both);
+    assert_eq!(compare(&before, &after).notes, Vec::<String>::new());
+    phase(&mut after, Phase::Up);
+    assert_eq!(compare(&before, &after).notes.len(), 1);
+}
+
+#[test]
+fn a_table_of_changes_has_what_changed_alone_each_with_its_row_at_any_width() {
+    let comparison = compare(&transactions(0.005, 1), &transactions(0.020, 1));
+    for width in [60, 80, 200] {
+        let style = text::Style {
+            color: false,
+            width,
+        };
+        let text = text::render_comparison(&comparison, &style);
+        let row = |what: &str| {
+            let mut lines = text.lines();
+            lines
+                .find(|line| line.contains(what))
+                .unwrap_or_else(|| panic!("{what}: {text}"))
+        };
+        assert!(
+            row("time p95, tcp requests").contains("5.0 ms → 20.0 ms (4 times)"),
+            "{text}"
+        );
+        assert!(
+            row("transactions, tcp requests").contains("200 /s → 50 /s (−75 %)"),
+            "{text}"
+        );
+        assert!(!text.contains("failed"), "{text}");
+    }
+    let same = transactions(0.005, 1);
+    let text = text::render_comparison(&compare(&same, &same), &text::Style::default());
+    assert!(!text.contains("What changed"), "{text}");
+}
+
+#[test]
+fn a_stream_of_datagrams_is_compared_with_one_of_the_same_rate_alone() {
+    let stream = |asked_bps: f64| {
+        let udp = UdpResult {
+            direction: Direction::Up,
+            stream: 0,
+            pattern: "constant".to_owned(),
+            payload_bytes: 1400,
+            asked_bps: Some(asked_bps),
+            gso_segments: 1,
+            gro: false,
+            bps: Some(15.0e6),
+            sender: None,
+            receiver: None,
+            one_way_delay: None,
+            standing_s: None,
+            probe_wait_s: None,
+            cpu: CpuUse::default(),
+            error: None,
+        };
+        run(Outcome::Udp(Box::new(udp)))
+    };
+    let rows = |after: f64| compare(&stream(15.2e6), &stream(after)).rows;
+    assert!(rows(15.2e6).iter().any(|row| row.change.is_some()));
+    assert!(rows(24.8e6).iter().all(|row| row.change.is_none()));
 }
 
 #[test]

@@ -215,7 +215,7 @@ fn summary_says_what_changed() {
     );
     assert_eq!(
         summary(&before, &before),
-        "Nothing changed by more than two measurements of the same path differ."
+        "Nothing changed beyond what two measurements of the same path differ by."
     );
 }
 

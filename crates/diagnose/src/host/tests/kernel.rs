@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{Case, testing};
+use plumb_model::goal::Asked;
 use plumb_model::results::Outcome;
 use plumb_model::run::HostFacts;
 
@@ -142,6 +143,31 @@ fn old_advice_and_clocks() {
     one(Cause::ClockSourceSlow, Severity::Warning, |h| {
         h.clock.source = Some("hpet".into())
     });
+}
+
+/// A check without a far end reports it, and does not begin with it.
+#[test]
+fn what_was_counted_since_boot_heads_no_check_without_a_far_end() {
+    let mut host = healthy();
+    count(&mut host, "UdpRcvbufErrors", 1_000_000);
+    let measurements = [testing::measurement(Outcome::Host(Box::new(host)))];
+    let asked = |local| Asked {
+        local,
+        ..Asked::default()
+    };
+    let severity = |local| {
+        let asked = asked(local);
+        let case = Case {
+            measurements: &measurements,
+            local: &HostFacts::default(),
+            far: None,
+            asked: Some(&asked),
+        };
+        let found = crate::causes::found(&case);
+        found.iter().map(|f| f.severity).max()
+    };
+    assert_eq!(severity(false), Some(Severity::Warning));
+    assert_eq!(severity(true), Some(Severity::Info));
 }
 
 /// Beside a path, of the machine that counts which is so now and bears on it.

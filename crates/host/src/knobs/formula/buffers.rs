@@ -1,7 +1,7 @@
 //! Buffers and windows that hold what a path has in flight.
 
 use plumb_model::formula::{
-    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, USABLE_BUFFER_RATIO, buffer_for, largest_window,
+    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, WINDOW_OF_A_BUFFER, buffer_for, largest_window,
     window_limited_rate,
 };
 use plumb_model::tune::Role;
@@ -27,7 +27,7 @@ fn wanted_buffer(knob: &Knob, situation: &Situation) -> (u64, Option<String>) {
     let most = buffer_for(situation.bdp_bytes()).min(most);
     let share = situation.memory_bytes.map(|bytes| bytes / MEMORY_SHARE);
     let wanted = share.map_or(most, |share| share.min(most));
-    let needed = situation.bdp_bytes() / USABLE_BUFFER_RATIO;
+    let needed = situation.bdp_bytes() / window_ratio(knob);
     let short = (needed > wanted as f64).then(|| {
         format!(
             " The path would need {}, which is {}.",
@@ -51,14 +51,18 @@ fn path_words(situation: &Situation) -> String {
     )
 }
 
-/// What one connection can have in flight with a buffer of that size once it has grown to it. The shares are
-/// Linux's, and those that measured windows are judged by.
-fn window(knob: &Knob, buffer_bytes: u64) -> f64 {
-    let ratio = match knob.value {
+/// Share of a buffer that is window once it has grown. The shares are Linux's, and those that measured windows are
+/// judged by.
+fn window_ratio(knob: &Knob) -> f64 {
+    match knob.value {
         Formula::SendBuffer => SEND_WINDOW_RATIO,
         _ => RECEIVE_WINDOW_RATIO,
-    };
-    (buffer_bytes as f64 * ratio).min(largest_window())
+    }
+}
+
+/// What one connection can have in flight with a buffer of that size.
+fn window(knob: &Knob, buffer_bytes: u64) -> f64 {
+    (buffer_bytes as f64 * window_ratio(knob)).min(largest_window())
 }
 
 /// What one connection carries on the path with a buffer of that size, in bit/s.
@@ -146,7 +150,7 @@ pub(super) fn triple(knob: &Knob, situation: &Situation, present: Option<&str>) 
     Advice::Set {
         value: format!("{least} {initial} {wanted}"),
         why: format!(
-            "{}, and a buffer of twice that: {too_few}.{}",
+            "{}, and {WINDOW_OF_A_BUFFER}: {too_few}.{}",
             path_words(situation),
             short.unwrap_or_default()
         ),
@@ -174,7 +178,7 @@ pub(super) fn limit(knob: &Knob, situation: &Situation, present: Option<&str>) -
         present => Advice::Set {
             value: wanted.to_string(),
             why: format!(
-                "{}, and a buffer of twice that.{}",
+                "{}, and {WINDOW_OF_A_BUFFER}.{}",
                 path_words(situation),
                 short.unwrap_or_default()
             ),

@@ -3,10 +3,10 @@
 use plumb_model::direction::OneDirection;
 use plumb_model::finding::ShaperAction;
 
-use super::rendering::{Rendering, Source, kbit, mbit};
+use super::rendering::{Lines, Rendering, Source, kbit, mbit};
 
 pub(super) const RENDERING: Rendering = Rendering {
-    lines,
+    lines: Lines::OfEach(lines),
     source: Some(Source {
         title: "Quality of Service (QoS)",
         publisher: "DeepWiki on asuswrt-merlin.ng",

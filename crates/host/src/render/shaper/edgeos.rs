@@ -2,10 +2,10 @@
 
 use plumb_model::finding::ShaperAction;
 
-use super::rendering::{Rendering, Source, noun, of_ip_packets_bps};
+use super::rendering::{Lines, Rendering, Source, noun, of_ip_packets_bps};
 
 pub(super) const RENDERING: Rendering = Rendering {
-    lines,
+    lines: Lines::OfEach(lines),
     source: Some(Source {
         title: "EdgeRouter - Quality of Service (QoS)",
         publisher: "Ubiquiti Help Center",

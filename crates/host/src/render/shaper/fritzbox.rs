@@ -3,10 +3,10 @@
 use plumb_model::direction::OneDirection;
 use plumb_model::finding::ShaperAction;
 
-use super::rendering::{Rendering, Source, mbit, noun};
+use super::rendering::{Lines, Rendering, Source, mbit, noun};
 
 pub(super) const RENDERING: Rendering = Rendering {
-    lines,
+    lines: Lines::OfEach(lines),
     source: Some(Source {
         title: "Prioritization: Right of Way for Internet Access",
         publisher: "AVM's manual of the FRITZ!Box 7490",

@@ -2,23 +2,29 @@
 
 use plumb_model::finding::ShaperAction;
 
-use super::rendering::{Rendering, kbit, mbit, noun};
+use super::rendering::{Lines, Rendering, kbit, mbit, noun};
 
 pub(super) const RENDERING: Rendering = Rendering {
-    lines,
+    lines: Lines::OfAll(lines),
     source: None,
 };
 
-fn lines(action: &ShaperAction) -> Vec<String> {
-    let word = noun(action.direction);
+fn lines(actions: &[ShaperAction]) -> Vec<String> {
+    let rates: Vec<String> = actions
+        .iter()
+        .map(|action| {
+            let mbit = mbit(action.rate_bps as f64);
+            format!(
+                "{} {mbit} Mbit/s ({} kbit/s)",
+                noun(action.direction),
+                kbit(action)
+            )
+        })
+        .collect();
+    let overhead = actions.first().map_or(0, |action| action.overhead_bytes);
     vec![
-        "On the router, switch on SQM or smart queues (CAKE, FQ-CoDel):".to_owned(),
-        format!(
-            "  {word} {} Mbit/s ({} kbit/s); overhead {} bytes, where asked.",
-            mbit(action.rate_bps as f64),
-            kbit(action),
-            action.overhead_bytes
-        ),
+        format!("{};", rates.join(", ")),
+        format!("overhead {overhead} bytes and CAKE or FQ-CoDel, where it asks."),
         "The menus or commands of your router: --router NAME, such as openwrt.".to_owned(),
     ]
 }

@@ -3,10 +3,10 @@
 use plumb_model::direction::OneDirection;
 use plumb_model::finding::ShaperAction;
 
-use super::rendering::{Rendering, Source, kbit, noun, of_ip_packets_bps};
+use super::rendering::{Lines, Rendering, Source, kbit, noun, of_ip_packets_bps};
 
 pub(super) const RENDERING: Rendering = Rendering {
-    lines,
+    lines: Lines::OfEach(lines),
     source: Some(Source {
         title: "CAKE (Common Applications Kept Enhanced)",
         publisher: "MikroTik's RouterOS documentation",

@@ -2,7 +2,7 @@
 //! where there is none, and what to do instead where the system has no managed queue.
 //!
 //! One file a router, and a line in [`of`]. Lines that are no commands begin with `#` where there is a shell to
-//! paste them into.
+//! paste them into: a comment behind a command is lost or breaks it where lines are wrapped.
 
 mod asus;
 mod edgeos;
@@ -20,7 +20,7 @@ mod vyos;
 use plumb_model::finding::ShaperAction;
 use plumb_model::router::Router;
 
-use rendering::Rendering;
+use rendering::{Lines, Rendering};
 
 fn of(router: Router) -> Rendering {
     match router {
@@ -38,10 +38,13 @@ fn of(router: Router) -> Rendering {
     }
 }
 
-/// The lines for that router, with where they are from.
-pub(super) fn lines(action: &ShaperAction, router: Router) -> Vec<String> {
+/// The lines for that router, of one direction or of both, with where they are from.
+pub(super) fn lines(actions: &[ShaperAction], router: Router) -> Vec<String> {
     let Rendering { lines, source } = of(router);
-    let mut lines = lines(action);
+    let mut lines = match lines {
+        Lines::OfEach(lines) => actions.iter().flat_map(lines).collect(),
+        Lines::OfAll(lines) => lines(actions),
+    };
     if let Some(source) = source {
         let mark = if source.shell { "# " } else { "" };
         lines.extend([

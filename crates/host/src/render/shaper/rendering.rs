@@ -9,9 +9,17 @@ const FULL_PACKET_BYTES: u32 = 1500;
 
 /// How a shaper is set on one system.
 pub(super) struct Rendering {
-    pub(super) lines: fn(&ShaperAction) -> Vec<String>,
+    pub(super) lines: Lines,
     /// Where the menus and words are from; none where a tool that can be had here has parsed the commands.
     pub(super) source: Option<Source>,
+}
+
+/// What is typed.
+pub(super) enum Lines {
+    /// The same steps for each direction.
+    OfEach(fn(&ShaperAction) -> Vec<String>),
+    /// Both directions in one go.
+    OfAll(fn(&[ShaperAction]) -> Vec<String>),
 }
 
 /// A page of documentation.

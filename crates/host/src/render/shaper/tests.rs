@@ -20,7 +20,7 @@ fn shaper(direction: OneDirection) -> ShaperAction {
 }
 
 fn text(direction: OneDirection, router: Router) -> String {
-    lines(&shaper(direction), router).join("\n")
+    lines(&[shaper(direction)], router).join("\n")
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn what_people_type_into_menus_fits_a_screen_and_is_never_cut() {
         if shell && *router != Router::Generic {
             continue;
         }
-        for line in lines(&shaper(OneDirection::Down), *router) {
+        for line in lines(&[shaper(OneDirection::Down)], *router) {
             assert!(line.chars().count() <= COLUMNS, "{word}: {line}");
         }
     }
@@ -101,7 +101,7 @@ fn a_floating_rule_has_the_gateway_that_its_form_demands() {
 fn plain_words_have_no_commands() {
     let text = text(OneDirection::Up, Router::Generic);
     assert!(
-        text.contains("SQM or smart queues") && text.contains("upload 18.9 Mbit/s"),
+        text.contains("CAKE or FQ-CoDel") && text.contains("upload 18.9 Mbit/s (18900 kbit/s)"),
         "{text}"
     );
     assert!(!text.contains("tc ") && !text.contains('$'), "{text}");
@@ -134,7 +134,59 @@ fn on_a_line_of_ptm_a_shaper_that_cannot_count_it_has_less_of_the_rate() {
         ),
         (Router::Openwrt, "sqm.wan.upload=18609"),
     ] {
-        let text = lines(&ptm, router).join("\n");
+        let text = lines(std::slice::from_ref(&ptm), router).join("\n");
         assert!(text.contains(rate), "{text}");
     }
+}
+
+#[test]
+fn both_directions_are_set_in_one_go() {
+    let both = [shaper(OneDirection::Up), shaper(OneDirection::Down)];
+    for (router, word) in Router::WORDS {
+        let lines = lines(&both, *router);
+        let text = lines.join("\n");
+        assert_eq!(
+            text.matches("Not tried").count(),
+            usize::from(of(*router).source.is_some())
+        );
+        for direction in [OneDirection::Up, OneDirection::Down] {
+            let alone = self::text(direction, *router);
+            let own = alone
+                .lines()
+                .find(|line| line.contains("18900") || line.contains("18675"));
+            let own = own.filter(|_| *router != Router::Generic);
+            assert!(own.is_none_or(|own| text.contains(own)), "{word}: {text}");
+        }
+    }
+    let linux = lines(&both, Router::Linux).join("\n");
+    assert_eq!(linux.matches("WAN=eth0").count(), 1, "{linux}");
+    let openwrt = lines(&both, Router::Openwrt).join("\n");
+    assert!(
+        openwrt.contains("sqm.wan.upload=18900\nuci set sqm.wan.download=18900"),
+        "{openwrt}"
+    );
+    assert!(!openwrt.contains("=0\n"), "{openwrt}");
+    let generic = lines(&both, Router::Generic).join("\n");
+    assert!(
+        generic.contains("upload 18.9 Mbit/s (18900 kbit/s), download 18.9 Mbit/s"),
+        "{generic}"
+    );
+}
+
+#[test]
+fn commands_survive_copying() {
+    let both = [shaper(OneDirection::Up), shaper(OneDirection::Down)];
+    for (router, word) in Router::WORDS {
+        if of(*router).source.is_some_and(|source| !source.shell) {
+            continue;
+        }
+        for line in lines(&both, *router) {
+            let comment = line.find(" #");
+            assert!(line.starts_with('#') || comment.is_none(), "{word}: {line}");
+        }
+    }
+    let linux = lines(&both, Router::Linux);
+    let at = |what: &str| linux.iter().position(|line| line.contains(what)).unwrap();
+    assert!(at("cake bandwidth") < at("htb"), "{linux:?}");
+    assert!(linux.iter().all(|line| !line.contains("&&")), "{linux:?}");
 }

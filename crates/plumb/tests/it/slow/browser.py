@@ -20,6 +20,9 @@ import websockets
 SHOWN = """JSON.stringify({
   state: document.getElementById('state').textContent,
   headline: document.getElementById('headline').textContent,
+  grade: document.getElementById('grade').textContent,
+  outcomes: [...document.querySelectorAll('#outcomes li')].map((li) => li.textContent),
+  open: document.getElementById('not-excluded').textContent,
   findings: [...document.querySelectorAll('#findings h3')].map((h) => h.textContent),
   figures: Object.fromEntries([...document.querySelectorAll('dd')].map((d) => [d.id, d.textContent])),
   wide: document.documentElement.scrollWidth > document.documentElement.clientWidth,

@@ -1,24 +1,31 @@
 //! What limited a rate, in one sentence.
 
 use plumb_diagnose::limit::{Limit, limit};
-use plumb_model::results::Direction;
+use plumb_model::results::{Direction, ThroughputResult};
 use plumb_model::run::Measurement;
 use plumb_model::units::capital;
 
 use crate::number;
 use crate::phase::flow;
 
-/// The rate and what limited it; `None` where the sender's record is missing.
-pub(super) fn sentence(measurement: &Measurement) -> Option<String> {
+/// Share of the time from which on one cause limits a rate; below it the largest of several is named as that.
+const ONE_CAUSE_RATIO: f64 = 0.5;
+
+/// The rate and what limited it; `None` where the sender's record is missing. `others` is what the round trips of other
+/// packets grew by meanwhile, in seconds.
+pub(super) fn sentence(measurement: &Measurement, others: Option<f64>) -> Option<String> {
     let result = measurement.outcome.throughput()?;
-    let why = words(measurement, limit(measurement)?)?;
+    let limit = limit(measurement)?;
+    let why = words(result, limit, others);
     let flow = capital(flow(result.direction));
     let rate = number::rate(result.bps);
-    Some(format!("{flow} {rate}, limited by {why}."))
+    Some(match limit.ratio() > ONE_CAUSE_RATIO {
+        true => format!("{flow} {rate}, limited by {why}."),
+        false => format!("{flow} {rate}, limited by no one cause, mostly by {why}."),
+    })
 }
 
-fn words(measurement: &Measurement, limit: Limit) -> Option<String> {
-    let result = measurement.outcome.throughput()?;
+fn words(result: &ThroughputResult, limit: Limit, others: Option<f64>) -> String {
     let (sender, receiver) = match result.direction {
         Direction::Up => ("this host", "the far host"),
         _ => ("the far host", "this host"),
@@ -29,7 +36,7 @@ fn words(measurement: &Measurement, limit: Limit) -> Option<String> {
             format!(" ({})", number::bytes(bytes as f64))
         })
     };
-    Some(match limit {
+    match limit {
         Limit::Pacing(bps) => format!(
             "the pacing that was asked for ({} each stream)",
             number::rate(bps)
@@ -58,23 +65,24 @@ fn words(measurement: &Measurement, limit: Limit) -> Option<String> {
         Limit::Path { ratio, queue_s } => format!(
             "the path {} of the time: {}, {}",
             share(ratio),
-            queue(queue_s),
+            queue(queue_s, others),
             sent_again(result.tcp.retransmits)
         ),
-    })
+    }
 }
 
-fn queue(queue_s: Option<(f64, f64)>) -> String {
-    queue_s.map_or_else(
-        || "no queue grew".to_owned(),
-        |(least, most)| {
-            format!(
-                "round trips grew from {} to {} in its queue",
-                number::seconds(least),
-                number::seconds(most)
-            )
-        },
-    )
+/// Whose round trips grew: a line that manages its queue lets a flow wait for itself alone.
+fn queue(queue_s: Option<(f64, f64)>, others: Option<f64>) -> String {
+    let Some((least, most)) = queue_s else {
+        return "no queue grew".to_owned();
+    };
+    let own = format!(
+        "its own round trips grew from {} to {}",
+        number::seconds(least),
+        number::seconds(most)
+    );
+    let others = others.map(|s| format!(", those of other packets by {}", number::seconds(s)));
+    own + &others.unwrap_or_default()
 }
 
 fn sent_again(segments: u64) -> String {

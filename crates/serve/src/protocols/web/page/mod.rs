@@ -63,3 +63,25 @@ pub(super) const FIELDS: [(&str, &str); 4] = [
 pub(super) fn file(path: &str) -> Option<&'static PageFile> {
     FILES.iter().find(|file| file.path == path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Probes of the idle path that bound its loss at 2.5 %, as an all-clear needs.
+    const ENOUGH_PROBES: u64 = 188;
+
+    /// The number that a constant of a script has.
+    fn constant(path: &str, name: &str) -> u64 {
+        let text = file(path).unwrap().text;
+        let (_, after) = text.split_once(&format!("{name} = ")).unwrap();
+        let digits = after.chars().take_while(char::is_ascii_digit);
+        digits.collect::<String>().parse().unwrap()
+    }
+
+    #[test]
+    fn the_idle_line_is_probed_long_enough_for_a_verdict() {
+        let probes = constant("/page.js", "IDLE_MS") / constant("/echoes.js", "EVERY_MS");
+        assert!(probes >= ENOUGH_PROBES, "{probes}");
+    }
+}
