@@ -13,7 +13,7 @@ use plumb_load::Carries;
 use plumb_load::file::StreamFile;
 use plumb_model::finding::Verdict;
 use plumb_model::goal::Asked;
-use plumb_model::results::{Direction, Outcome};
+use plumb_model::results::Direction;
 use plumb_model::run::{HostFacts, Run};
 use plumb_model::units::ByteCount;
 use plumb_wire::native::control::Limits;
@@ -246,7 +246,7 @@ pub fn run(
 /// Whether round trips were measured while the path was loaded.
 fn has_loaded_latency(run: &Run) -> bool {
     let mut outcomes = run.measurements.iter().map(|m| &m.outcome);
-    outcomes.any(|outcome| matches!(outcome, Outcome::LoadedLatency(_)))
+    outcomes.any(|outcome| outcome.loaded_latency().is_some())
 }
 
 impl Plan {

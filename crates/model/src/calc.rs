@@ -417,7 +417,7 @@ mod tests {
             buffer
                 .unwrap()
                 .text
-                .contains("14.3 Gbit/s: use 28 connections"),
+                .contains("18.6 Gbit/s: use 22 connections"),
             "{buffer:?}"
         );
         assert_eq!(scales(None).answers.len(), 15);

@@ -89,12 +89,8 @@ pub(crate) fn limit(limit: &Limit) -> String {
 /// Where it is good and where it is bad, in the unit of what was measured, which is written once where all have it.
 fn bounds(measured: &str, bounds: [f64; 2], field: &str) -> String {
     let [good, bad] = bounds.map(|bound| number::threshold(field, bound));
-    let unit = measured.rsplit(' ').next().unwrap_or_default();
-    let bare = |bound: &str| {
-        bound
-            .strip_suffix(unit)
-            .map(|number| number.trim_end().to_owned())
-    };
+    let unit = measured.rfind(' ').and_then(|at| measured.get(at..));
+    let bare = |bound: &str| bound.strip_suffix(unit?).map(str::to_owned);
     match (bare(&good), bare(&bad)) {
         (Some(good), Some(bad)) => format!("good {good}, bad {bad}"),
         _ => format!("good {good}, bad {bad}"),

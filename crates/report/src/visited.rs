@@ -18,7 +18,7 @@ pub struct Visited {
     headline: String,
     /// The worst grade of latency under the loads that a browser makes.
     grade: Option<&'static str>,
-    /// How applications fare.
+    /// How applications fare on that line.
     outcomes: Vec<Fares>,
     /// What was not measured, a sentence each.
     not_excluded: Vec<String>,

@@ -92,7 +92,7 @@ mod tests {
             "takes: 4096 to 2147483647",
             "network namespace",
             "plumb explain tcp-buffers",
-            "twice",
+            "over 0.65",
         ] {
             assert!(rmem.contains(words), "{words}: {rmem}");
         }

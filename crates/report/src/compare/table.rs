@@ -64,6 +64,14 @@ fn title(change: &Change) -> String {
 /// From so many times the value before, a change is shown as a factor: per cent above some hundred say nothing.
 const FACTOR_FROM: f64 = 3.0;
 
+/// A factor of two digits, or as many as it has: `3.8`, `4`, `8067`.
+fn factor(times: f64) -> String {
+    match times {
+        few if few < 10.0 => number::plain((few * 10.0).round() / 10.0),
+        many => number::whole(many),
+    }
+}
+
 /// By how much a number changed: a share of the value before, a factor, or where that is zero, or a share itself, the
 /// difference.
 fn by(change: &Change) -> Option<String> {
@@ -73,7 +81,7 @@ fn by(change: &Change) -> Option<String> {
         .filter(|_| !matches!(change.unit, ChangeUnit::Ratio | ChangeUnit::Count));
     Some(match ratio {
         Some(ratio) if ratio + 1.0 >= FACTOR_FROM => {
-            format!("{} times", number::whole(ratio + 1.0))
+            format!("{} times", factor(ratio + 1.0))
         }
         Some(ratio) => number::signed(ratio, number::percent(ratio)),
         None => number::signed(difference, in_unit(change.unit, difference)),

@@ -126,7 +126,7 @@ fn what_plumb_chose_itself_is_not_called_unlike() {
 #[test]
 fn a_table_of_changes_has_what_changed_alone_each_with_its_row_at_any_width() {
     let comparison = compare(&transactions(0.005, 1), &transactions(0.020, 1));
-    for width in [60, 80, 200] {
+    for width in [80, 200] {
         let style = text::Style {
             color: false,
             width,

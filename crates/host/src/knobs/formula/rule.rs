@@ -9,11 +9,11 @@ pub enum Formula {
     /// No path calls for a value of its own.
     #[default]
     Leave,
-    /// The third of three numbers holds twice what is in flight; the others stay.
+    /// Of the third of three numbers, 0.65 hold what is in flight; the others stay.
     ReceiveBuffer,
     /// As [`Formula::ReceiveBuffer`], of the send buffer.
     SendBuffer,
-    /// One number, which holds twice what is in flight.
+    /// One number, of which 0.65 hold what is in flight.
     BufferLimit,
     /// One number above every [`Formula::BufferLimit`].
     SocketCeiling,
@@ -65,10 +65,10 @@ impl Formula {
         let text = match self {
             Self::Leave => "left alone",
             Self::ReceiveBuffer | Self::SendBuffer => {
-                "the third number becomes twice rate times round trip, in the next power of two, where it is smaller"
+                "the third number becomes rate times round trip over 0.65, in the next power of two, where it is smaller"
             }
             Self::BufferLimit => {
-                "twice rate times round trip, in the next power of two, where it is smaller"
+                "rate times round trip over 0.65, in the next power of two, where it is smaller"
             }
             Self::SocketCeiling => "as large as the buffers below it, where it is smaller",
             Self::CongestionControl | Self::WindowsCongestionControl => {

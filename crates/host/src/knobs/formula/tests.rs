@@ -172,7 +172,7 @@ fn expectations_know_the_cap() {
     };
     assert_eq!(value, "4096 16384 1610612736");
     assert!(
-        why.contains("The path would need 100 GB, which is too much of this host's memory"),
+        why.contains("The path would need 62.5 GB, which is too much of this host's memory"),
         "{why}"
     );
     assert_eq!(

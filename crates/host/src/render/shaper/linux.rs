@@ -32,9 +32,9 @@ fn lines(actions: &[ShaperAction]) -> Vec<String> {
             "tc filter replace dev $WAN parent ffff: protocol all prio 1 matchall action mirred egress redirect dev ifb0".to_owned(),
         ]);
     }
-    lines.push("# Where the kernel has CAKE:".to_owned());
+    lines.push("# Where the kernel has CAKE, this is all:".to_owned());
     lines.extend(actions.iter().map(cake));
-    lines.push("# Where it has not:".to_owned());
+    lines.push("# Where it has not, instead:".to_owned());
     lines.extend(actions.iter().flat_map(htb));
     lines
 }

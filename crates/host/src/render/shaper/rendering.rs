@@ -14,7 +14,7 @@ pub(super) struct Rendering {
     pub(super) source: Option<Source>,
 }
 
-/// What is typed.
+/// How many directions the steps of a system set.
 pub(super) enum Lines {
     /// The same steps for each direction.
     OfEach(fn(&ShaperAction) -> Vec<String>),

@@ -252,7 +252,7 @@ fn what_is_left_out_takes_its_memory_and_notes_along() {
         "4096 131072 67108864".to_owned(),
     );
     let mut plan = plan(&host, &situation);
-    assert_eq!(plan.memory_bytes, Some(64 << 20));
+    assert_eq!(plan.memory_bytes, Some(32 << 20));
     assert!(plan.notes.iter().any(|n| n.starts_with("A server")));
     leave_out(&mut plan, &["tcp_wmem".to_owned()], &host, &situation).unwrap();
     assert_eq!((plan.memory_bytes, plan.notes.as_slice()), (None, &[][..]));

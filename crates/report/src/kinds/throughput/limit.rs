@@ -1,7 +1,7 @@
 //! What limited a rate, in one sentence.
 
 use plumb_diagnose::limit::{Limit, limit};
-use plumb_model::results::{Direction, ThroughputResult};
+use plumb_model::results::Direction;
 use plumb_model::run::Measurement;
 use plumb_model::units::capital;
 
@@ -16,7 +16,7 @@ const ONE_CAUSE_RATIO: f64 = 0.5;
 pub(super) fn sentence(measurement: &Measurement, others: Option<f64>) -> Option<String> {
     let result = measurement.outcome.throughput()?;
     let limit = limit(measurement)?;
-    let why = words(result, limit, others);
+    let why = words(measurement, limit, others)?;
     let flow = capital(flow(result.direction));
     let rate = number::rate(result.bps);
     Some(match limit.ratio() > ONE_CAUSE_RATIO {
@@ -25,7 +25,8 @@ pub(super) fn sentence(measurement: &Measurement, others: Option<f64>) -> Option
     })
 }
 
-fn words(result: &ThroughputResult, limit: Limit, others: Option<f64>) -> String {
+fn words(measurement: &Measurement, limit: Limit, others: Option<f64>) -> Option<String> {
+    let result = measurement.outcome.throughput()?;
     let (sender, receiver) = match result.direction {
         Direction::Up => ("this host", "the far host"),
         _ => ("the far host", "this host"),
@@ -36,7 +37,7 @@ fn words(result: &ThroughputResult, limit: Limit, others: Option<f64>) -> String
             format!(" ({})", number::bytes(bytes as f64))
         })
     };
-    match limit {
+    Some(match limit {
         Limit::Pacing(bps) => format!(
             "the pacing that was asked for ({} each stream)",
             number::rate(bps)
@@ -68,7 +69,7 @@ fn words(result: &ThroughputResult, limit: Limit, others: Option<f64>) -> String
             queue(queue_s, others),
             sent_again(result.tcp.retransmits)
         ),
-    }
+    })
 }
 
 /// Whose round trips grew: a line that manages its queue lets a flow wait for itself alone.
