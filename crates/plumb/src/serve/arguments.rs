@@ -78,6 +78,8 @@ pub(super) struct Access {
     #[arg(long)]
     pub(super) public: bool,
     /// Key that clients on the Internet need, or @FILE that holds it [default: a new one]
+    ///
+    /// 12 characters at least. Choose none that is in a dictionary: who overhears a client can try keys at home.
     #[arg(long, value_name = "KEY")]
     pub(super) key: Option<String>,
     /// Serve this address or network without a key and limits, may be repeated

@@ -93,7 +93,7 @@ fn a_configuration_is_checked_read_and_read_again() {
         ("[limits]\nbytes_a_day = \"some\"", "some"),
         ("[protocols]\nntpp = 1", "ntpp"),
         ("[protocols]\nstamp = \"no\"", "a port, or false"),
-        ("[access]\nkey = \"short\"", "8 to 256 bytes"),
+        ("[access]\nkey = \"elevenchars\"", "12 to 256 bytes"),
         (
             "[access]\ndeny = [\"::ffff:10.0.0.0/80\"]",
             "::ffff:10.0.0.0/80",

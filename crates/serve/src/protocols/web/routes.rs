@@ -214,16 +214,19 @@ impl Site {
                     nonce,
                     code,
                 } = answer;
-                let proves = || {
-                    let is_ours = self.challenger.made(client.peer, challenge, now_s);
-                    is_ours && key.proves(Purpose::Page, challenge, nonce, code)
-                };
+                // Nothing can be learned of the key by what answers no challenge, and nobody's attempts are spent.
+                if !self.challenger.made(client.peer, challenge, now_s) {
+                    let why =
+                        "that challenge is not of this responder, or too old: ask for another\n";
+                    return document(StatusCode::BAD_REQUEST, TEXT, why);
+                }
+                let proves = || key.proves(Purpose::Page, challenge, nonce, code);
                 let (status, why) = match self.gate.attempt(client.peer, key, proves) {
                     Some(true) => {
                         return document(StatusCode::OK, TEXT, "you are served for an hour\n");
                     }
                     Some(false) => (StatusCode::FORBIDDEN, "it is another key\n"),
-                    None => (StatusCode::TOO_MANY_REQUESTS, "one attempt a second\n"),
+                    None => (StatusCode::TOO_MANY_REQUESTS, "one wrong answer a second\n"),
                 };
                 self.counters.refusal();
                 document(status, TEXT, why)
