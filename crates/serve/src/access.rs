@@ -21,14 +21,19 @@ pub(crate) fn check(shared: &Shared, socket: &TcpStream, peer: IpAddr) -> Result
     let policy = shared.policy.get();
     match (policy.access(peer), &policy.key) {
         (Access::Free, _) => Ok(()),
-        (Access::WithKey, Some(key)) => match is_proved(socket, key) {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                let why = "the key is not the one of this responder: 'plumb serve' printed it when it started";
-                Err(deny(socket, why))
-            }
-            Err(_) => Err(Denied),
-        },
+        (Access::WithKey, Some(key)) => {
+            let why = match is_proved(shared, socket, peer, key) {
+                Ok(Some(true)) => return Ok(()),
+                Ok(Some(false)) => {
+                    "the key is not the one of this responder: 'plumb serve' printed it when it started"
+                }
+                Ok(None) => {
+                    "it looks at one wrong key a second of an address, and 50 of all: try again"
+                }
+                Err(_) => return Err(Denied),
+            };
+            Err(deny(socket, why))
+        }
         (Access::WithKey | Access::Denied, _) => {
             let why = format!(
                 "it does not serve {peer}: its list of addresses leaves it out, or nothing lets strangers in (--key, --public)"
@@ -48,14 +53,22 @@ fn deny(socket: &TcpStream, why: &str) -> Denied {
     Denied
 }
 
-/// Challenges the client, and reads its answer.
-fn is_proved(socket: &TcpStream, key: &Key) -> Result<bool, LinkError> {
-    let mut nonce = Hex([0; NONCE_BYTES]);
-    getrandom::fill(&mut nonce.0).map_err(std::io::Error::from)?;
-    send(socket, &ServerMessage::Challenge { nonce })?;
+/// Challenges the client, and reads its answer; nothing where it comes too soon after a wrong one.
+fn is_proved(
+    shared: &Shared,
+    socket: &TcpStream,
+    peer: IpAddr,
+    key: &Key,
+) -> Result<Option<bool>, LinkError> {
+    let mut challenge = Hex([0; NONCE_BYTES]);
+    getrandom::fill(&mut challenge.0).map_err(std::io::Error::from)?;
+    send(socket, &ServerMessage::Challenge { nonce: challenge })?;
     let deadline = Instant::now() + GREETING_TIMEOUT;
     Ok(match read_frame(socket, MAX_FIRST_FRAME_BYTES, deadline)? {
-        ClientMessage::Proof { nonce: own, code } => key.proves(Purpose::Session, nonce, own, code),
-        _ => false,
+        ClientMessage::Proof { nonce, code } => shared.proved.attempt(peer, || {
+            key.proves(Purpose::Session, challenge, nonce, code)
+        }),
+        // What is no proof tries no key.
+        _ => Some(false),
     })
 }

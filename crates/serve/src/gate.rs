@@ -79,7 +79,7 @@ impl Gate {
     }
 
     /// Takes an attempt to prove that an address has that key, after which it is answered for an hour; `None` where it comes too
-    /// soon after the one before.
+    /// soon after a wrong one.
     pub(crate) fn attempt(
         &self,
         peer: IpAddr,
@@ -87,13 +87,11 @@ impl Gate {
         proves: impl FnOnce() -> bool,
     ) -> Option<bool> {
         let proved = &self.shared.proved;
-        proved.may_try(peer).then(|| {
-            let proves = proves();
-            if proves {
-                proved.add(peer, key.clone());
-            }
-            proves
-        })
+        let proves = proved.attempt(peer, proves);
+        if proves == Some(true) {
+            proved.add(peer, key.clone());
+        }
+        proves
     }
 
     /// Draws an answer that waits for no turn, of so many bytes.

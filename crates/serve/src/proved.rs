@@ -11,10 +11,10 @@ use plumb_wire::share::{Bucket, Share};
 /// How long a proof holds: longer than any series of tests that somebody sits by.
 pub(crate) const LASTS: Duration = Duration::from_secs(3600);
 
-/// Time between two attempts of one address.
+/// Time after a wrong answer in which no other of its address is looked at.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// Attempts a second of all addresses together: eight letters take centuries then, however many addresses somebody has.
+/// Wrong answers a second of all addresses together: twelve letters take for ever then, however many addresses somebody has.
 const ATTEMPTS_PER_S: f64 = 50.0;
 
 /// Proofs that are remembered at once, some 300 bytes each; the oldest goes first.
@@ -31,8 +31,9 @@ pub(crate) struct Proved {
 struct Known {
     /// Since when, and the key that was in force.
     proofs: HashMap<Share, (Instant, Key)>,
-    /// Attempts of the last second.
-    tried: HashMap<Share, Instant>,
+    /// Wrong answers of the last second.
+    failed: HashMap<Share, Instant>,
+    /// What wrong answers of all addresses draw on.
     all: Bucket,
 }
 
@@ -52,18 +53,25 @@ impl Proved {
         proof.is_some_and(|(since, its)| since.elapsed() < LASTS && its == key)
     }
 
-    /// Whether an address may try to prove it now, which counts as an attempt.
-    pub(crate) fn may_try(&self, peer: IpAddr) -> bool {
+    /// Takes an answer by which an address would prove that it has the key: whether it does. Right ones are free; after a wrong one the
+    /// address has to wait, and `None` says that the answer came too soon and was not looked at.
+    pub(crate) fn attempt(&self, peer: IpAddr, proves: impl FnOnce() -> bool) -> Option<bool> {
         let known = &mut *self.lock();
-        known.tried.retain(|_, at| at.elapsed() < BETWEEN);
+        known.failed.retain(|_, at| at.elapsed() < BETWEEN);
         let share = Share::of(peer);
         let now = self.begun.elapsed();
-        let may = !known.tried.contains_key(&share)
-            && known.all.draw(now, 1.0, ATTEMPTS_PER_S, ATTEMPTS_PER_S);
-        if may {
-            known.tried.insert(share, Instant::now());
+        let draws =
+            |bucket: &mut Bucket, count| bucket.draw(now, count, ATTEMPTS_PER_S, ATTEMPTS_PER_S);
+        // One that is looked at while nothing is left would be an attempt too many.
+        if known.failed.contains_key(&share) || !draws(&mut known.all.clone(), 1.0) {
+            return None;
         }
-        may
+        let proves = proves();
+        if !proves {
+            draws(&mut known.all, 1.0);
+            known.failed.insert(share, Instant::now());
+        }
+        Some(proves)
     }
 
     /// Remembers that an address proved that it has that key.
@@ -99,22 +107,29 @@ mod tests {
     #[test]
     fn a_proof_is_of_one_address_and_one_key() {
         let proved = Proved::new();
-        proved.add(address(1), key("one of two"));
-        assert!(proved.has(address(1), &key("one of two")));
-        assert!(!proved.has(address(1), &key("the other")), "it was changed");
-        assert!(!proved.has(address(2), &key("one of two")));
+        proved.add(address(1), key("the one of two"));
+        assert!(proved.has(address(1), &key("the one of two")));
+        assert!(
+            !proved.has(address(1), &key("the other one")),
+            "it was changed"
+        );
+        assert!(!proved.has(address(2), &key("the one of two")));
     }
 
     #[test]
-    fn attempts_are_a_second_apart_and_few_of_all() {
+    fn wrong_answers_are_a_second_apart_and_few_of_all() {
         let proved = Proved::new();
-        proved.add(address(0), key("one of two"));
-        assert!(proved.may_try(address(0)));
-        assert!(!proved.may_try(address(0)), "too soon");
-        let tried = (1..1000).filter(|n| proved.may_try(address(*n))).count();
-        assert!((49..200).contains(&tried), "{tried}");
+        proved.add(address(0), key("the one of two"));
+        for _ in 0..1000 {
+            assert_eq!(proved.attempt(address(0), || true), Some(true));
+        }
+        assert_eq!(proved.attempt(address(0), || false), Some(false));
+        assert_eq!(proved.attempt(address(0), || true), None, "too soon");
+        let failed = (1..1000).filter(|n| proved.attempt(address(*n), || false).is_some());
+        let failed = failed.count();
+        assert!((49..200).contains(&failed), "{failed}");
         assert!(
-            proved.has(address(0), &key("one of two")),
+            proved.has(address(0), &key("the one of two")),
             "it stays proved"
         );
     }
@@ -123,9 +138,9 @@ mod tests {
     fn many_addresses_take_bounded_room() {
         let proved = Proved::new();
         for number in 0..MOST as u32 + 10 {
-            proved.add(address(number), key("one of two"));
+            proved.add(address(number), key("the one of two"));
         }
         assert_eq!(proved.lock().proofs.len(), MOST);
-        assert!(!proved.has(address(0), &key("one of two")));
+        assert!(!proved.has(address(0), &key("the one of two")));
     }
 }

@@ -29,6 +29,8 @@ pub struct WebSettings {
     pub identity: Option<Identity>,
     /// Who judges the visits of browsers; the page cannot test without.
     pub judge: Option<Judge>,
+    /// Names by which browsers reach it, besides addresses, names of the local network and this machine's.
+    pub host_names: Vec<String>,
 }
 
 /// Makes of a visit, and of what this host saw of it, what the page shows: JSON with the Run and its report.

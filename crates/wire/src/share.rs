@@ -27,7 +27,7 @@ impl std::fmt::Display for Share {
 }
 
 /// What may be drawn at a rate, with so much at once (RFC 2697 has it as a token bucket). Pure.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Bucket {
     /// When the rest was computed; nothing has been drawn before the first time.
     at: Option<Duration>,

@@ -78,6 +78,8 @@ pub(super) struct Access {
     #[arg(long)]
     pub(super) public: bool,
     /// Key that clients on the Internet need, or @FILE that holds it [default: a new one]
+    ///
+    /// 12 characters at least. Choose none that is in a dictionary: who overhears a client can try keys at home.
     #[arg(long, value_name = "KEY")]
     pub(super) key: Option<String>,
     /// Serve this address or network without a key and limits, may be repeated
@@ -105,6 +107,11 @@ pub(super) struct Web {
     /// Its private key, in PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub(super) certificate_key: Option<PathBuf>,
+    /// Names by which browsers reach it, NAME,NAME…, may be repeated
+    ///
+    /// Its addresses, the name of this machine and names without a dot or below .local are known. A proxy has others.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(super) host_names: Vec<String>,
     /// Keep the Run of each test by the page in this directory
     #[arg(long, value_name = "DIR")]
     pub(super) runs: Option<PathBuf>,

@@ -65,6 +65,7 @@ pub(super) struct Irtt {
 pub(super) struct Web {
     pub(super) certificate: Option<PathBuf>,
     pub(super) certificate_key: Option<PathBuf>,
+    pub(super) host_names: Vec<String>,
     pub(super) runs: Option<PathBuf>,
 }
 

@@ -140,6 +140,7 @@ impl Arguments {
         Ok(WebSettings {
             identity,
             judge: Some(visits::judge(runs)),
+            host_names: host_names(&typed.host_names, &listed.host_names)?,
         })
     }
 
@@ -183,6 +184,21 @@ impl Arguments {
             })
         });
         Ok(wanted.collect())
+    }
+}
+
+/// The names by which browsers reach the responder: those that were typed, or else the file's.
+fn host_names(typed: &[String], listed: &[String]) -> anyhow::Result<Vec<String>> {
+    let names = if typed.is_empty() { listed } else { typed };
+    let is_name = |name: &String| {
+        let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        !name.is_empty() && name.chars().all(letter)
+    };
+    match names.iter().find(|name| !is_name(name)) {
+        Some(name) => Err(wrong(format!(
+            "'{name}' is no name of a host: write it without scheme, port and path, like speed.example.org"
+        ))),
+        None => Ok(names.to_vec()),
     }
 }
 

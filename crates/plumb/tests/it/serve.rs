@@ -93,7 +93,7 @@ fn a_configuration_is_checked_read_and_read_again() {
         ("[limits]\nbytes_a_day = \"some\"", "some"),
         ("[protocols]\nntpp = 1", "ntpp"),
         ("[protocols]\nstamp = \"no\"", "a port, or false"),
-        ("[access]\nkey = \"short\"", "8 to 256 bytes"),
+        ("[access]\nkey = \"elevenchars\"", "12 to 256 bytes"),
         (
             "[access]\ndeny = [\"::ffff:10.0.0.0/80\"]",
             "::ffff:10.0.0.0/80",
@@ -105,6 +105,10 @@ fn a_configuration_is_checked_read_and_read_again() {
         ("[limits]\nstreams = 0", "--max-streams 0"),
         ("[limits]\nduration = \"0s\"", "--max-duration 0s"),
         ("disk = \"/no/such/folder\"", "cannot lend /no/such/folder"),
+        (
+            "[web]\nhost_names = [\"http://a.example\"]",
+            "no name of a host",
+        ),
         ("[web]\nruns = \"/no/such/folder\"", "/no/such/folder"),
         ("[access]\nkey = \"@/dev/zero\"", "has to be a file"),
     ] {

@@ -6,6 +6,7 @@ use std::thread::scope;
 use std::time::Duration;
 
 use plumb_load::tls::Identity;
+use plumb_wire::iperf3::{State, cookie, frame};
 
 use crate::common::responder::Responder;
 use crate::common::slots::Weight;
@@ -73,15 +74,6 @@ impl Attacked {
         }
     }
 
-    /// The most memory that the responder ever had, in kB.
-    fn peak_kb(&self) -> u64 {
-        let path = format!("/proc/{}/status", self.responder.child.id());
-        let status = std::fs::read_to_string(path).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-        let kb = line.unwrap().split_whitespace().nth(1);
-        kb.unwrap().parse().unwrap()
-    }
-
     /// Says it from an address, and keeps the connection.
     fn say(&self, source: [u8; 4], text: &[u8]) -> TcpStream {
         let mut socket = connect_from(self.web, source);
@@ -92,6 +84,15 @@ impl Attacked {
         let _ = socket.write_all(text);
         socket
     }
+}
+
+/// The most memory that a responder ever had, in kB.
+fn peak_kb(responder: &Responder) -> u64 {
+    let path = format!("/proc/{}/status", responder.child.id());
+    let status = std::fs::read_to_string(path).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kb = line.unwrap().split_whitespace().nth(1);
+    kb.unwrap().parse().unwrap()
 }
 
 /// An upload by NDT7 that begins a message of 16 MiB and does not end it.
@@ -160,7 +161,54 @@ fn its_memory_is_bounded() {
             .collect::<Vec<_>>()
     });
     assert_eq!(messages.len(), 120);
-    let peak = attacked.peak_kb();
+    let peak = peak_kb(&attacked.responder);
     drop((streams, messages));
+    assert!(peak < MOST_KB, "{peak} kB");
+}
+
+/// A test of iperf3 with 128 streams and the longest blocks, of which nothing is read: its connections.
+fn deaf_iperf3(to: SocketAddr, source: [u8; 4]) -> Vec<TcpStream> {
+    let begin = || {
+        let mut socket = connect_from(to, source);
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
+        socket.write_all(&cookie([source[3]; 36])).unwrap();
+        socket
+    };
+    let mut control = begin();
+    let state = |control: &mut TcpStream| {
+        let mut byte = [0];
+        control.read_exact(&mut byte).unwrap();
+        State::of(byte[0])
+    };
+    assert_eq!(state(&mut control), Some(State::ParameterExchange));
+    let asked = r#"{"tcp":true,"time":30,"parallel":128,"len":1048576,"reverse":true}"#;
+    control.write_all(&frame(asked)).unwrap();
+    assert_eq!(state(&mut control), Some(State::CreateStreams));
+    let streams: Vec<_> = (0..128).map(|_| begin()).collect();
+    assert_eq!(state(&mut control), Some(State::TestStart));
+    assert_eq!(state(&mut control), Some(State::TestRunning));
+    streams.into_iter().chain([control]).collect()
+}
+
+#[test]
+fn clients_of_iperf3_keep_to_that_bound() {
+    let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let at = at.unwrap();
+    let port = format!("iperf3={}", at.port());
+    let responder = Responder::start_for(Weight::Heavy, &["--port-of", &port]);
+    responder.listens(at);
+    let tests: Vec<_> = (1..5).map(|n| deaf_iperf3(at, [127, 0, 15, n])).collect();
+    // Beside them, results and parameters of which the end does not come.
+    let unfinished: Vec<_> = (0..60)
+        .map(|n| {
+            let mut socket = connect_from(at, [127, 0, 15, 10 + n]);
+            let _ = socket.write_all(&cookie([100 + n; 36]));
+            socket
+        })
+        .collect();
+    // Several looks at the streams, and what they are sent before their buffers are full.
+    std::thread::sleep(Duration::from_secs(2));
+    let peak = peak_kb(&responder);
+    drop((tests, unfinished));
     assert!(peak < MOST_KB, "{peak} kB");
 }

@@ -103,13 +103,13 @@ impl Loads {
         let needs_them = |w: &Waiting| {
             let both = w.wanted.streams.saturating_add(wanted.streams);
             let streams = w.wanted.is_small() == wanted.is_small() && !self.fits(&wanted, both);
-            let place = w.wanted.yields == wanted.yields && !self.has_places(wanted.yields, 2);
+            let place = w.wanted.yields == wanted.yields && !self.has_places(&wanted, 2);
             self.is_free(now, &w.wanted, waits) && (streams || place)
         };
         let goes = is_next
             && self.is_free(now, &wanted, waits)
             && self.fits(&wanted, wanted.streams)
-            && self.has_places(wanted.yields, 1)
+            && self.has_places(&wanted, 1)
             && !before.iter().any(needs_them);
         if goes {
             self.waiting
@@ -181,11 +181,14 @@ impl Loads {
         !held.any(|held| held.wanted.excludes(wanted) && taken(held))
     }
 
-    /// Whether so many more loads may run, of those that yield or of the others.
-    fn has_places(&self, yields: bool, more: usize) -> bool {
-        let runs =
-            |held: &&Held| matches!(held.state, State::Runs { .. }) && held.wanted.yields == yields;
-        self.held.iter().filter(runs).count() + more <= self.most
+    /// Whether so many more loads may run, of those that yield or of the others, where that load is the first of them.
+    fn has_places(&self, wanted: &Wanted, more: usize) -> bool {
+        let runs = |held: &&Held| matches!(held.state, State::Runs { .. });
+        let same = |held: &&Held| held.wanted.yields == wanted.yields;
+        // A load that runs and asks for more streams takes no second place.
+        let others = |held: &&Held| !held.wanted.is_of(wanted.session, wanted.yields);
+        let held = self.held.iter().filter(runs).filter(same).filter(others);
+        held.count() + more <= self.most
     }
 
     /// Whether so many streams more fit beside those of the running loads that share their room.
@@ -217,7 +220,7 @@ impl Loads {
             Some(held) => Some(until(held)),
             None => {
                 let small = wanted.is_small();
-                let is_full = !self.has_places(wanted.yields, 1);
+                let is_full = !self.has_places(wanted, 1);
                 let beside = self.held.iter();
                 let beside = beside.filter(|h| is_full || h.wanted.is_small() == small);
                 beside.map(until).min()
@@ -254,6 +257,24 @@ mod tests {
             Turn::Never(queued) => queued,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_load_that_runs_may_have_more_streams_where_all_places_are_taken() {
+        let mut loads = Loads::new(2);
+        for (session, last) in [(1, 1), (2, 2)] {
+            // As iperf3's clients, which say later how many streams they have.
+            assert_eq!(loads.ask(s(0), wanted(session, last, 1), s(30)), Turn::Now);
+            assert_eq!(
+                loads.ask(s(0), wanted(session, last, 128), s(30)),
+                Turn::Now
+            );
+        }
+        assert_eq!(loads.count(), 2);
+        assert!(matches!(
+            loads.ask(s(0), wanted(3, 3, 1), s(30)),
+            Turn::Wait(_)
+        ));
     }
 
     #[test]

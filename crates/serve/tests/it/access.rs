@@ -97,6 +97,9 @@ fn a_stranger_needs_the_key_and_a_neighbour_none() {
         ));
         assert!(is_denied(client(&responder, Some(key("the wrong one")))));
         assert!(!is_reflected(&responder));
+        // After a wrong key none of that address is looked at for a second.
+        assert!(is_denied(client(&responder, Some(key("the right one")))));
+        std::thread::sleep(Duration::from_millis(1100));
         let stranger = client(&responder, Some(key("the right one"))).unwrap();
         // Its datagrams are answered as long as its session lives.
         assert!(is_reflected(&responder));
@@ -217,9 +220,16 @@ fn a_stranger_with_a_browser_proves_that_he_has_the_key() {
         let post = |body: &str| asked(&responder, "POST", "/__key", body).unwrap().0;
         assert_eq!(post("{}"), "400");
         assert_eq!(post(&"[".repeat(400)), "400");
+        // Made-up challenges are no attempts, whatever key they are answered with.
+        for _ in 0..100 {
+            let mut made_up: serde_json::Value =
+                serde_json::from_str(&answer(&responder, &right)).unwrap();
+            made_up["challenge"] = "00".repeat(NONCE_BYTES).into();
+            assert_eq!(post(&made_up.to_string()), "400");
+        }
         assert_eq!(post(&answer(&responder, &key("the wrong one"))), "403");
         let proof = answer(&responder, &right);
-        assert_eq!(post(&proof), "429", "one attempt a second");
+        assert_eq!(post(&proof), "429", "a second after a wrong one");
         std::thread::sleep(Duration::from_millis(1100));
         assert!(!is_reflected(&responder));
         assert_eq!(post(&proof), "200");
@@ -251,7 +261,7 @@ fn a_stranger_with_a_browser_proves_that_he_has_the_key() {
         };
         assert_eq!(says(&kept), "HTTP/1.1 200");
         policy.set(Policy {
-            key: Some(key("another one")),
+            key: Some(key("yet another one")),
             ..Policy::default()
         });
         assert_eq!(

@@ -232,6 +232,60 @@ fn what_is_no_visit_is_refused() {
 }
 
 #[test]
+fn a_foreign_page_gets_nothing_by_its_visitors() {
+    let mut config = Config::default();
+    config.settings.web.host_names = vec!["speed.example".to_owned()];
+    let responder = responder(config);
+    let websocket = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: net.measurementlab.ndt.v7\r\n";
+    let ask = |method: &str, path: &str, host: &str, fields: &str| {
+        let length = if method == "POST" {
+            "Content-Length: 3\r\n"
+        } else {
+            ""
+        };
+        let text = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{fields}{length}\r\nabc");
+        status(&responder, text.as_bytes())
+    };
+    let echo = "/__echo?visit=0123456789abcdef&stream=0";
+    let paths = [
+        ("GET", "/ndt/v7/download", websocket, "101"),
+        ("GET", "/ndt/v7/upload", websocket, "101"),
+        ("GET", echo, websocket, "101"),
+        ("POST", "/__up", "", "200"),
+        ("GET", "/__down?bytes=1000", "", "200"),
+        ("POST", "/__check", "", "400"),
+        ("POST", "/__key", "", "404"),
+        ("GET", "/metrics", "", "200"),
+        ("GET", "/status", "", "200"),
+    ];
+    for (method, path, fields, own) in paths {
+        let from = |origin: &str, host: &str| {
+            ask(method, path, host, &format!("{fields}Origin: {origin}\r\n"))
+        };
+        assert_eq!(ask(method, path, "127.0.0.1", fields), own, "{path}");
+        assert_eq!(from("http://127.0.0.1", "127.0.0.1"), own, "{path}");
+        assert_eq!(from("https://speed.example", "127.0.0.1"), own, "{path}");
+        assert_eq!(from("https://evil.example", "127.0.0.1"), "403", "{path}");
+        assert_eq!(from("null", "127.0.0.1"), "403", "{path}");
+        // A name that was made to lead here.
+        assert_eq!(from("http://evil.example", "evil.example"), "403", "{path}");
+    }
+    for path in ["/", "/status", "/metrics"] {
+        assert_eq!(ask("GET", path, "evil.example", ""), "403", "{path}");
+        assert_eq!(ask("GET", path, "speed.example", ""), "200", "{path}");
+    }
+    // No browser has come by that name.
+    assert_eq!(ask("POST", "/__up", "a.name.example", ""), "200");
+    let refused = body(say(
+        &responder,
+        [127, 0, 7, 201],
+        b"GET / HTTP/1.1\r\nHost: a.name.example\r\nConnection: close\r\n\r\n",
+    ));
+    assert!(refused.contains("--host-names a.name.example"), "{refused}");
+}
+
+#[test]
 fn one_address_that_loads_is_served_and_another_comes_again() {
     let _turn = in_turn();
     let responder = responder(Config {

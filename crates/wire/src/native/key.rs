@@ -14,8 +14,9 @@ pub const NONCE_BYTES: usize = 16;
 /// Bytes of the code, uncut.
 pub const CODE_BYTES: usize = 32;
 
-/// Shortest and longest key, in bytes: guessing at a responder's pace takes years from eight characters on, and a line of text is no longer.
-pub const KEY_BYTES: std::ops::RangeInclusive<usize> = 8..=256;
+/// Shortest and longest key, in bytes. Who overhears an exchange can try keys at home, at some 10^10 a second and graphics processor: twelve
+/// letters and digits by chance (62^12) take ten thousand years of that. A line of text is no longer than the longest.
+pub const KEY_BYTES: std::ops::RangeInclusive<usize> = 12..=256;
 
 /// What a code is for: it is of that besides the numbers, so that it proves nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use hyper::{Request, Response, StatusCode};
 use plumb_wire::web::nq;
 
 use super::body::Answer;
+use super::origin::authority;
 use super::page;
 
 pub(super) type Answered = Response<Answer>;
@@ -35,13 +36,7 @@ pub(super) fn page(status: StatusCode, file: &page::PageFile) -> Answered {
 
 /// networkQuality's document, for the name by which the client has come.
 pub(super) fn configuration(is_secure: bool, request: &Request<Incoming>) -> Answered {
-    let host = request.headers().get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let authority = request
-        .uri()
-        .authority()
-        .map(|authority| authority.as_str());
-    let Some(authority) = authority.or(host) else {
+    let Some(authority) = authority(request) else {
         return document(StatusCode::BAD_REQUEST, TEXT, "the request names no host\n");
     };
     let scheme = if is_secure { "https" } else { "http" };

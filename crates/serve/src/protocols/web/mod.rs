@@ -10,6 +10,7 @@ mod documents;
 mod echo;
 mod loads;
 mod ndt7;
+mod origin;
 mod page;
 mod routes;
 mod state;
@@ -31,6 +32,7 @@ use crate::ports::listen;
 use crate::protocol::{Entry, Listening, Protocol, Transport};
 use crate::settings::Judge;
 use crate::shared::STOP_INTERVAL;
+use origin::Names;
 use routes::Site;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -48,6 +50,10 @@ pub(crate) const ENTRY: Entry = Entry {
             listeners: listeners.collect::<Result<_, _>>()?,
             identity: identity.speaking(&[b"h2", b"http/1.1"]),
             judge: binding.settings.web.judge.clone(),
+            names: Names::new(
+                &binding.settings.web.host_names,
+                &plumb_net::names::host_name(),
+            ),
         }))
     },
 };
@@ -60,6 +66,7 @@ struct Web {
     listeners: Vec<(SocketAddr, TcpListener)>,
     identity: Identity,
     judge: Option<Judge>,
+    names: Names,
 }
 
 impl Protocol for Web {
@@ -76,8 +83,9 @@ impl Protocol for Web {
             listeners,
             identity,
             judge,
+            names,
         } = *self;
-        let site = Site::new(gate.clone(), judge)?;
+        let site = Site::new(gate.clone(), judge, names)?;
         scope(|scope| {
             for (_, listener) in listeners {
                 let (site, identity) = (Arc::clone(&site), identity.clone());

@@ -19,6 +19,7 @@ use super::activity::{Activity, Answering, SMALL_LONGEST};
 use super::body::{Answer, Large, NotTaken, drain, take_whole};
 use super::documents::{Answered, TEXT, configuration, document, page, with_type, without_body};
 use super::loads::{Load, Loads, NotNow};
+use super::origin::{Names, is_private};
 use super::page;
 use super::state::Counters;
 use super::visits::{NotRead, Visits};
@@ -45,6 +46,7 @@ pub(super) struct Site {
     pub(super) payload: Bytes,
     visits: Visits,
     judge: Option<Judge>,
+    names: Names,
     challenger: Challenger,
     begun: Instant,
 }
@@ -77,7 +79,7 @@ pub(super) struct Client {
 impl Site {
     /// # Errors
     /// When the system has no random numbers.
-    pub(super) fn new(gate: Gate, judge: Option<Judge>) -> io::Result<Arc<Self>> {
+    pub(super) fn new(gate: Gate, judge: Option<Judge>, names: Names) -> io::Result<Arc<Self>> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)?;
         Ok(Arc::new(Self {
@@ -87,6 +89,7 @@ impl Site {
             payload: Bytes::from_owner(payload(PAYLOAD_BYTES)),
             visits: Visits::default(),
             judge,
+            names,
             challenger: Challenger::new(&secret),
             begun: Instant::now(),
         }))
@@ -148,6 +151,12 @@ impl Site {
         answering: &Answering,
         request: Request<Incoming>,
     ) -> Answered {
+        let path = request.uri().path();
+        let is_open = path != "/" && page::file(path).is_some();
+        if !is_open && let Err(why) = self.names.check(&request, is_private(path)) {
+            self.counters.refusal();
+            return document(StatusCode::FORBIDDEN, TEXT, format!("{why}\n"));
+        }
         match self.gate.entrance(client.peer) {
             Entrance::Open => {}
             Entrance::Locked(key) => return self.ask(client, request, &key).await,
@@ -214,16 +223,19 @@ impl Site {
                     nonce,
                     code,
                 } = answer;
-                let proves = || {
-                    let is_ours = self.challenger.made(client.peer, challenge, now_s);
-                    is_ours && key.proves(Purpose::Page, challenge, nonce, code)
-                };
+                // Nothing can be learned of the key by what answers no challenge, and nobody's attempts are spent.
+                if !self.challenger.made(client.peer, challenge, now_s) {
+                    let why =
+                        "that challenge is not of this responder, or too old: ask for another\n";
+                    return document(StatusCode::BAD_REQUEST, TEXT, why);
+                }
+                let proves = || key.proves(Purpose::Page, challenge, nonce, code);
                 let (status, why) = match self.gate.attempt(client.peer, key, proves) {
                     Some(true) => {
                         return document(StatusCode::OK, TEXT, "you are served for an hour\n");
                     }
                     Some(false) => (StatusCode::FORBIDDEN, "it is another key\n"),
-                    None => (StatusCode::TOO_MANY_REQUESTS, "one attempt a second\n"),
+                    None => (StatusCode::TOO_MANY_REQUESTS, "one wrong answer a second\n"),
                 };
                 self.counters.refusal();
                 document(status, TEXT, why)
