@@ -101,7 +101,7 @@ fn unanswered(result: &CapacityResult, protocol: Protocol) -> Vec<String> {
     let unclear = seldom(HopAnswers::Unclear).map(|hops| {
         format!(
             "Some hops left probes unanswered, and no hop beyond shows whether packets are lost or they limit their ICMP: \
-             {hops}. `plumb path --icmp` or `--tcp` may tell."
+             {hops}. `plumb path --icmp` or `--tcp` may show it."
         )
     });
     let lost = loss.map(|loss| {

@@ -95,7 +95,7 @@ impl<'a> Dropped<'a> {
                 field: format!("result.grown.{}", self.counter),
                 value: ratio.into(),
                 rule: format!(
-                    "{} packets by this counter and those of its kind, as a share of all that were counted meanwhile",
+                    "{} packets by this counter and others of its kind, as a share of all that were counted meanwhile",
                     self.lost
                 ),
                 threshold: said.warning_ratio.into(),

@@ -293,8 +293,8 @@ fn look_by_trains(
     match send(TrainMethod::Echo) {
         Ok(Some(train)) => {
             out.note(format!(
-                "No plumb responder at {} (UDP port {}): trains were echoes, which pass both directions, so their rate is that of \
-                 the narrower one. Start `plumb serve` there for the forward path alone.",
+                "No plumb responder at {} (UDP port {}): trains were echoes, which pass both directions, so their rate is \
+                 the narrower direction's. Start `plumb serve` there for the forward path alone.",
                 wanted.target.name,
                 target.address.port()
             ));

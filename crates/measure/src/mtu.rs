@@ -223,7 +223,7 @@ fn probe(
         out.note("Stopped before the search had ended: sizes are those known by then, and hops may take more.");
     } else if way.found.path_mtu_bytes.is_none() {
         out.note(format!(
-            "{} itself did not answer: the sizes are those of the path up to the last hop that did.",
+            "{} itself did not answer: the sizes describe the path up to the last hop that did.",
             wanted.target.name
         ));
     }

@@ -46,7 +46,7 @@ pub fn find(target: IpAddr, within: Duration) -> (Vec<Place>, Vec<String>) {
     match probed(PathPlace::Gateway, Some(gateway), target) {
         Some(place) => places.push(place),
         None => notes.push(format!(
-            "The gateway {gateway} answers neither echo requests nor packets whose hop limit ends at it: queues of the local network cannot be distinguished from those of the line."
+            "The gateway {gateway} answers neither echo requests nor packets whose hop limit ends at it: queues of the local network cannot be distinguished from the line's."
         )),
     }
     // Also behind a silent gateway: it ends where the line does.

@@ -162,7 +162,7 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
                 PortState::Refused
             }
             Err(NoConnection::NoAnswer) => {
-                result.error = Some("no answer: filtered on the path, or nobody there".to_owned());
+                result.error = Some("no answer: filtered on the path, or no host there".to_owned());
                 PortState::Filtered
             }
             Err(NoConnection::Unreachable(why) | NoConnection::Local(why)) => {

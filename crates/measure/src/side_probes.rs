@@ -78,7 +78,7 @@ pub(crate) fn starved(classes: &BTreeMap<String, ClassLatency>, phase: &str) -> 
                 Some(rtt) => format!("Of the probes only {}", rtt.count),
             };
             format!(
-                "{lost} of the class {name} came back during the phase '{phase}', and when idle they did: either the load starves it, or the network drops its DSCP. The grade is that of best effort."
+                "{lost} of the class {name} came back during the phase '{phase}', and when idle they did: either the load starves it, or the network drops its DSCP. The grade describes best effort."
             )
         })
         .collect()

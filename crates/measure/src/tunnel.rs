@@ -17,7 +17,7 @@ pub(crate) fn hint(target: IpAddr, outlet: &Outlet) -> Option<String> {
 fn of(way: &Interface) -> Option<String> {
     way.is_tunnel().then(|| {
         format!(
-            "The route leaves through {}, a tunnel: the times are those of the path through its other end (a VPN?).",
+            "The route leaves through {}, a tunnel: the times describe the path through its other end (a VPN?).",
             way.name
         )
     })

@@ -20,7 +20,7 @@ use crate::weighed::Weighed;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: but for --places and --via, the Runs are taken to be of one path, between the same two ends, and as it is now; what was measured hours apart is \
+Limits: but for --places and --via, the Runs are taken to be of one path, between the same two ends, today; what was measured hours apart is \
 judged as if it were one time. Numbers are as good as when they were measured.";
 
 #[derive(Args)]
@@ -129,7 +129,7 @@ fn of_places(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
     let runs = in_order(files)?;
     anyhow::ensure!(
         runs.iter().any(|run| run.target.is_some()),
-        "no Run has a far end: give those of several hosts (plumb check HOST HOST -o DIRECTORY)"
+        "no Run has a far end: give Runs of several hosts (plumb check HOST HOST -o DIRECTORY)"
     );
     refuse_twice(&runs)?;
     print_page(&text::render_places(&places(&runs), &style()))?;
@@ -150,7 +150,7 @@ fn of_segments(files: &[PathBuf], json: bool) -> anyhow::Result<ExitCode> {
     let runs: Vec<Run> = runs.collect::<anyhow::Result<_>>()?;
     anyhow::ensure!(
         runs.iter().any(|run| run.target.is_some()),
-        "no Run has a far end: give those of hosts along one path (plumb check HOST --via MIDDLE -o DIRECTORY)"
+        "no Run has a far end: give Runs of hosts along one path (plumb check HOST --via MIDDLE -o DIRECTORY)"
     );
     refuse_twice(&runs)?;
     let segments = segments::of_runs(&runs);

@@ -36,7 +36,7 @@ pub(crate) fn to_replace(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {
         let mut key = vec![0; 32];
         getrandom::fill(&mut key).context("cannot get random numbers")?;
         say(
-            "Addresses are replaced by a random key, which nobody keeps: another run gives others. --key FILE gives the same.",
+            "Addresses are replaced by a random key, which is not kept: another run gives others. --key FILE gives the same.",
         );
         return Ok(key);
     };

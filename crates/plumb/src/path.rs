@@ -43,7 +43,7 @@ Examples:
   plumb path server --dot | dot -Tsvg  as a picture
 
 Limits: routers answer when they have time. What is shown of a hop is of the forward path and of the answer's reverse path \
-together. Without CAP_NET_RAW, what the path changes in packets is not seen. The letters are those of mtr; `plumb explain \
+together. Without CAP_NET_RAW, what the path changes in packets is not seen. The letters are mtr's; `plumb explain \
 options` lists them. See `plumb explain path`.";
 
 /// Port of TCP probes: what firewalls let through most.

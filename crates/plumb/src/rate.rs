@@ -48,10 +48,10 @@ Examples:
   plumb rate server --available      the highest UDP rate at 1 % of loss
 
 Limits: one TCP connection may be limited by a buffer or a processor; the shares of time show by which. The processor use of \
-both ends is that of plumb's own process. The far end sets its buffers when a TCP connection stands, so its window scale is \
-that of its kernel's own limits. UDP is sent on time as far as the machine wakes up on time: the kernel does not pace it, and \
+both ends counts plumb's own process. The far end sets its buffers when a TCP connection stands, so its window scale is \
+set by its kernel's own limits. UDP is sent on time as far as the machine wakes up on time: the kernel does not pace it, and \
 each stream takes up to a whole processor; slots missed are reported, never caught up. One-way delay is known to within half \
-of the smallest round trip; see `plumb explain udp`. --available is the measurement of the PERT guides, not that of RFC 5136; \
+of the smallest round trip; see `plumb explain udp`. --available is the measurement of the PERT guides, not RFC 5136's; \
 it does not see a policer whose bucket outlasts a step of 1.5 s. Scores of voice are for planning: they predict the mean of \
 many listeners.";
 

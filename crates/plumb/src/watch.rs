@@ -33,7 +33,7 @@ Examples:
   plumb watch backup watch.toml copy.db                 likewise
   curl http://127.0.0.1:7590/metrics                    for Prometheus
 
-Limits: three probes in a row without an answer are an outage; its beginning and end are those of probes, so it is known to the \
+Limits: three probes in a row without an answer are an outage; its beginning and end are the times of probes, so it is known to the \
 interval. The page has no login and is for this machine unless the file says otherwise. See `plumb explain watch`.";
 
 #[derive(Args)]

@@ -48,7 +48,7 @@ impl Post {
         match (self.is_https(), trust) {
             (false, _) => {}
             (true, Some(trust)) => connection.begin_tls(&origin.host, trust)?,
-            (true, None) => return Err("nobody is believed over TLS".to_owned()),
+            (true, None) => return Err("no server is believed over TLS".to_owned()),
         }
         connection.send(request.as_bytes())?;
         match status(&mut connection)? {

@@ -123,7 +123,9 @@ pub(crate) fn unbelieved(error: &rustls::Error) -> Option<String> {
         return None;
     };
     let why = match why {
-        CertificateError::UnknownIssuer => "nobody who is believed here signed it".to_owned(),
+        CertificateError::UnknownIssuer => {
+            "no authority that is believed here signed it".to_owned()
+        }
         // Somebody of that name is believed, who has another key.
         CertificateError::BadSignature => "the one whom it names did not sign it".to_owned(),
         CertificateError::NotValidForNameContext { .. } | CertificateError::NotValidForName => {

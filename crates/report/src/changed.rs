@@ -189,7 +189,7 @@ fn warnings(good: &Run, bad: &Run, comparison: &Comparison) -> Vec<String> {
         )),
         (Some(_), Some(_)) => {}
         _ => warnings.push(
-            "When one of the Runs was made is unknown: nobody can say which came first.".to_owned(),
+            "When one of the Runs was made is unknown, and so is which came first.".to_owned(),
         ),
     }
     warnings.extend(comparison.notes.iter().cloned());

@@ -200,7 +200,7 @@ fn to_do(placed: &Placed<'_>) -> String {
     match fixes.find(|fix| is_near || matches!(fix.on, Actor::FarHost | Actor::Provider)) {
         Some(fix) => format!(" To do: {}", fix.summary),
         None if is_near => String::new(),
-        None => " To do: give these Runs to whoever runs it.".to_owned(),
+        None => " To do: give these Runs to its operator.".to_owned(),
     }
 }
 

@@ -72,7 +72,7 @@ fn whereabouts(finding: &SegmentFinding, names: &Names<'_>) -> String {
     match (segments, alone) {
         (Some(segments), Some(alone)) => format!("{segments}, or {alone}"),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => "nobody knows where".to_owned(),
+        (None, None) => "it is unknown where".to_owned(),
     }
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn sentences(segments: &Segments) -> Vec<String> {
             }
         }
         if finding.segments.len() > 1 {
-            text.push_str(" These checks cannot tell those segments apart.");
+            text.push_str(" These checks cannot distinguish those segments.");
         }
         text
     };

@@ -23,7 +23,7 @@ const CONFIDENCE: f64 = 0.85;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
-    vanishes: "datagrams, which nobody acknowledges, wait nowhere at the same rate",
+    vanishes: "datagrams, which are not acknowledged, wait nowhere at the same rate",
     needs: &[Need::Upload, Need::Download],
     resembles: &[
         (
@@ -98,7 +98,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 carried.measurement,
                 "bps",
                 carried.bps(),
-                "payload of this direction, against 28 times that of the other, at which acknowledgements fill half of that",
+                "payload of this direction, against 28 times the rate of the other, at which acknowledgements fill half of that",
                 ACKNOWLEDGED_TIMES * narrow.bps(),
             ),
         ],

@@ -94,7 +94,7 @@ fn finding(packets: u64, name: &str, counted: Counted<'_>) -> Finding {
             measurement: counted.measurement.id.clone(),
             field: format!("result.grown.{name}"),
             value: (packets as f64).into(),
-            rule: "packets that the driver counts as above the instance's allowance, against those of a single burst"
+            rule: "packets that the driver counts as above the instance's allowance, against the packets of a single burst"
                 .to_owned(),
             threshold: (LEAST_PACKETS as f64).into(),
         }],

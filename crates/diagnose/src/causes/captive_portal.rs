@@ -13,11 +13,11 @@ const CONFIDENCE: f64 = 0.9;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
-    vanishes: "after the login nobody answers for an address that nobody has",
+    vanishes: "after the login no server answers for an address that no host has",
     needs: &[Need::Connections],
     resembles: &[(
         Cause::TransparentProxy,
-        "there the answer is that of a server, and sends nowhere else",
+        "there the answer is a server's, and sends nowhere else",
     )],
     examine: |case| examine(case).into_iter().collect(),
     explains: every_sign,
@@ -34,7 +34,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
         confidence: CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "A captive portal is probably in the way: a request to {}, an address that nobody has, was answered and sent elsewhere (HTTP {status}). Until somebody logs in, most traffic goes nowhere.",
+            "A captive portal is probably in the way: a request to {}, an address that no host has, was answered and sent elsewhere (HTTP {status}). Until a user logs in, most traffic goes nowhere.",
             port.result.address
         ),
         evidence: vec![fact(
@@ -47,7 +47,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
         fixes: vec![Fix::advice(
             Actor::ThisHost,
             "Open a browser and log in to the network (any page over plain http:// leads there), then check again.",
-            "Nobody answers for that address.",
+            "No server answers for that address.",
         )],
         kb: "port".to_owned(),
     })

@@ -48,7 +48,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
         (
             Cause::ManyRoundTrips,
-            "there each of many round trips is as long as the path, whoever answers",
+            "there each of many round trips is as long as the path, whichever host answers",
         ),
     ],
     examine: |case| case.measurements.iter().filter_map(edge).take(1).collect(),

@@ -1,4 +1,4 @@
-//! Somebody else fills the line meanwhile.
+//! Another user fills the line meanwhile.
 //!
 //! Another machine at home, or another program: a backup, a stream, an update. Its packets keep a queue filled before any load
 //! of ours, and when ours is below what the line carried; what our own load carries is a share of the line, and not its rate.
@@ -98,7 +98,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         place,
         confidence,
         format!(
-            "Somebody else {doing}: packets wait {} in the queue {line} {when}{}.",
+            "Another user {doing}: packets wait {} in the queue {line} {when}{}.",
             human_seconds(waits_s),
             share.unwrap_or_default()
         ),
@@ -114,7 +114,7 @@ fn counted_by_gateway(case: &Case<'_>, direction: Direction) -> Option<(String, 
     let carried = case.carried_alone(direction)?;
     (least >= OTHERS_RATIO).then(|| {
         let summary = format!(
-            "Somebody else {}: beside our load the gateway counted {} that were not this host's, {} of the line at least; the {} that ours carried are our share of it, and not its rate.",
+            "Another user {}: beside our load the gateway counted {} that were not this host's, {} of the line at least; the {} that ours carried are our share of it, and not its rate.",
             doing(direction),
             si(shared.others_bps(), "bit/s"),
             percent(least),
@@ -159,7 +159,7 @@ fn below_our_share(
         stream.measurement,
         "standing_s",
         waits_s,
-        "least wait of datagrams at 80 % of our rate, against the delay that radio and cable add; and that of idle probes where it was no queue",
+        "least wait of datagrams at 80 % of our rate, against the delay that radio and cable add; and the delay of idle probes where it was no queue",
         STANDS_S,
     );
     Some((waits_s, evidence))
@@ -180,7 +180,7 @@ fn by_round_trips(case: &Case<'_>) -> Option<Finding> {
             WARNING_S,
         );
         let summary = format!(
-            "Somebody else fills the line: round trips wait {} in a queue before any load of ours, so what ours carries is a share of the line.",
+            "Another user fills the line: round trips wait {} in a queue before any load of ours, so what ours carries is a share of the line.",
             human_seconds(middle_s)
         );
         finding(Place::Path, IDLE_CONFIDENCE, summary, vec![evidence], shorter(middle_s))

@@ -36,7 +36,7 @@ fn intercepted(names: Names<'_>) -> Option<Finding> {
         confidence: CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "Name look-ups are intercepted: questions to {}, an address that nobody has, were answered. The same machine answers for every name server, and may answer something else.",
+            "Name look-ups are intercepted: questions to {}, an address that no host has, were answered. The same machine answers for every name server, and may answer something else.",
             names.asked.result.address
         ),
         evidence: vec![fact(
@@ -49,7 +49,7 @@ fn intercepted(names: Names<'_>) -> Option<Finding> {
         fixes: vec![Fix::advice(
             Actor::Router,
             "Look whether the own router does it (a filter for children or advertising, a login). Where it is the provider, encrypted DNS (DoT, DoH) or a tunnel passes it by.",
-            "Nobody answers for that address.",
+            "No server answers for that address.",
         )],
         kb: "port".to_owned(),
     })

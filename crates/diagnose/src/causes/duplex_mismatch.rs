@@ -109,7 +109,7 @@ fn meeting(case: &Case<'_>) -> Option<Finding> {
                 idle.measurement,
                 "loss_ratio",
                 least,
-                "share of idle probes lost at least, against four times that of datagrams in one direction",
+                "share of idle probes lost at least, against four times the share of datagrams in one direction",
                 alone_ratio / LOST_RATIO,
             )],
         )
@@ -170,7 +170,7 @@ fn meeting_under_load(case: &Case<'_>) -> Option<Finding> {
                 loaded.measurement,
                 "loss_ratio",
                 least,
-                "share of probes lost beside the load of the direction that loses fewer, against four times that of datagrams in one direction, and 1 %",
+                "share of probes lost beside the load of the direction that loses fewer, against four times the share of datagrams in one direction, and 1 %",
                 (alone_ratio / LOST_RATIO).max(LESS_RATIO),
             )],
         )

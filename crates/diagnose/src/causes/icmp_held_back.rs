@@ -91,7 +91,7 @@ fn later(icmp: Idle<'_>, udp: Idle<'_>) -> Option<Finding> {
                 icmp.measurement,
                 "rtt_s.p50",
                 echoes.p50,
-                "median of the echoes, against one and a half times that of UDP probes",
+                "median of the echoes, against one and a half times the share of UDP probes",
                 threshold_s,
             ),
         )

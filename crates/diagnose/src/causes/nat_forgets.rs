@@ -27,7 +27,7 @@ const THIS_HOST_CONFIDENCE: f64 = 0.85;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
-    vanishes: "with keep-alives sent more often than that, or without the NAT, the connection goes on after its silence",
+    vanishes: "with keep-alives sent more often than that, or without the NAT, the connection survives its silence",
     needs: &[Need::SilentConnections],
     resembles: &[(
         Cause::Outage,
@@ -79,7 +79,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
                     "Have the program send keep-alives at least every {}: its own, such as ServerAliveInterval of SSH, or TCP's (TCP_KEEPIDLE).",
                     human_seconds(lost_s / 2.0)
                 ),
-                "The connection goes on after a silence.",
+                "The connection survives a silence.",
             ),
             Fix::advice(
                 Actor::Router,

@@ -65,7 +65,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
                     measurement,
                     field,
                     up_s.max(down_s),
-                    "median of this direction, against that of the other and what the clocks may be off by",
+                    "median of this direction, against the other direction's and what the clocks may be off by",
                     up_s.min(down_s) + certain_s,
                 )],
                 fixes: Vec::new(),

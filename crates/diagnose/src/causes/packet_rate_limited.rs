@@ -89,7 +89,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         confidence: CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "A box on the path {line} forwards about {small_pps:.0} packets/s and no more, however small they are: packets of {} bytes get {} where those of {} get {}. Small packets of {doing}, calls and games use it up with few bits.",
+            "A box on the path {line} forwards about {small_pps:.0} packets/s and no more, however small they are: packets of {} bytes get {} where packets of {} get {}. Small packets of {doing}, calls and games use it up with few bits.",
             small.payload_bytes(),
             si(bps, "bit/s"),
             above.payload_bytes(),

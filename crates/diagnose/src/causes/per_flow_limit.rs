@@ -106,7 +106,7 @@ fn of_datagrams(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let limit = case.flow_limit(direction)?;
     let short = together.bps() <= SINGLE_RATIO * limit.several_bps;
     let summary = format!(
-        "Datagrams {} of one flow arrive at {} at most, and those of several at {} together: something on the path limits each flow. {} of TCP carry {} together.",
+        "Datagrams {} of one flow arrive at {} at most, and of several flows at {} together: something on the path limits each flow. {} of TCP carry {} together.",
         direction.name(),
         si(limit.one_bps, "bit/s"),
         si(limit.several_bps, "bit/s"),

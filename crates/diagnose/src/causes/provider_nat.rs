@@ -81,7 +81,7 @@ fn nat64(case: &Case<'_>, route: Route<'_>, far: IpAddr) -> Option<Finding> {
         None => String::new(),
     };
     let summary = format!(
-        "The far end is reached through a NAT64: {v6} stands for {v4}. A machine of the provider translates every packet, and what it cannot translate does not pass.{costs}"
+        "The far end is reached through a NAT64: {v6} represents {v4}. A machine of the provider translates every packet, and what it cannot translate does not pass.{costs}"
     );
     let evidence = fact(
         route.measurement,
@@ -109,7 +109,7 @@ fn shared(route: Route<'_>, far: IpAddr) -> Option<Finding> {
         .any(is_private);
     (is_public(far) && behind_home).then(|| {
         let summary = format!(
-            "Packets pass {} ({address}), whose address is of those that providers use behind a carrier-grade NAT: nobody can connect to this line from outside, and what looks at addresses takes several customers for one.",
+            "Packets pass {} ({address}), whose address is of those that providers use behind a carrier-grade NAT: no host can connect to this line from outside, and what looks at addresses takes several customers for one.",
             route.at(hop.ttl)
         );
         let evidence = fact(
@@ -129,7 +129,7 @@ fn on_the_line(gateway: Gateway<'_>) -> Option<Finding> {
     let address: IpAddr = reported.parse().ok()?;
     is_shared(address).then(|| {
         let summary = format!(
-            "The gateway's own address on its line is {address}, of those that providers use behind a carrier-grade NAT: nobody can connect to this line from outside, and what looks at addresses takes several customers for one."
+            "The gateway's own address on its line is {address}, of those that providers use behind a carrier-grade NAT: no host can connect to this line from outside, and what looks at addresses takes several customers for one."
         );
         let evidence = fact(
             gateway.measurement,

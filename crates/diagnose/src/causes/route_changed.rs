@@ -9,7 +9,7 @@ use crate::evidence::{Route, fact, of_route};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
-    vanishes: "no other change is seen for as long as it is watched",
+    vanishes: "no other change is seen as long as it is watched",
     needs: &[Need::RouteOverTime],
     resembles: &[(
         Cause::RouteFlapping,
@@ -46,7 +46,7 @@ fn changed(route: Route<'_>) -> Option<Finding> {
         (
             Actor::Provider,
             "Watch for longer (--continuous): a single change is maintenance, or a line that failed.",
-            "one route for as long as it is watched",
+            "one route as long as it is watched",
         ),
     ))
 }

@@ -56,7 +56,7 @@ fn flapping(route: Route<'_>) -> Option<Finding> {
         (
             Actor::Provider,
             "Ask who runs the routers at and before that hop for the reason: a line that comes and goes, or routing that does not settle.",
-            "one route for as long as it is watched",
+            "one route as long as it is watched",
         ),
     ))
 }

@@ -155,7 +155,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
             first.measurement,
             "bps",
             together,
-            "rate of both directions at once, against that of the better one alone; they are within 15 %",
+            "rate of both directions at once, against the rate of the better one alone; they are within 15 %",
             more,
         )],
         fixes: vec![fix()],

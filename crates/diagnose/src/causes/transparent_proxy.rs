@@ -81,7 +81,7 @@ fn by_time(case: &Case<'_>) -> Option<Finding> {
 fn by_address(case: &Case<'_>) -> Option<Finding> {
     let port = answered_for_nobody(case)?;
     let summary = format!(
-        "A machine on the path answers connections to TCP port {} whatever their address: one to {}, which nobody has, came about. It may look into what passes, and change it.",
+        "A machine on the path answers connections to TCP port {} whatever their address: one to {}, which no host has, came about. It may look into what passes, and change it.",
         port.result.port, port.result.address
     );
     let evidence = fact(

@@ -45,7 +45,7 @@ pub(crate) const CAUSE: Entry = Entry {
     needs: &[Need::PacketSizes],
     resembles: &[(
         Cause::PmtudBlackHole,
-        "there nobody says that packets are too large, and they vanish",
+        "there no router says that packets are too large, and they vanish",
     )],
     yields_to: &[Cause::PmtudBlackHole],
     examine: |case: &Case<'_>| case.sizes().filter_map(smaller).collect(),

@@ -89,7 +89,7 @@ mod tests {
         };
         assert_eq!(found((5, 0), 50), 1);
         assert_eq!(found((5, 1), 50), 0);
-        assert_eq!(found((5, 0), 0), 0, "nobody answers");
+        assert_eq!(found((5, 0), 0), 0, "no host answers");
         assert_eq!(found((5, 0), 20), 0, "a path that loses most packets");
         assert_eq!(found((250, 250), 50), 0);
     }

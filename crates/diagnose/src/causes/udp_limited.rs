@@ -113,7 +113,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 above.measurement,
                 "bps",
                 limit_bps,
-                "payload of faster datagrams that arrived, against 1.2 times that of slower ones: no more where it is a limit",
+                "payload of faster datagrams that arrived, against 1.2 times the rate of slower ones: no more where it is a limit",
                 DELIVERED_TIMES * slower_bps,
             ),
             fact(

@@ -195,7 +195,7 @@ pub(crate) mod tests {
         let (least, most) = others(1.05e7, 1.0);
         assert!(
             least == 0.0 && most < 0.25,
-            "headers are nobody's: {least} {most}"
+            "headers are no host's: {least} {most}"
         );
     }
 

@@ -32,7 +32,7 @@ fn judge(facts: &Facts<'_>, place: usize, interface: &Interface, set: &Coalescin
     if at_once && interface.is_paravirtual() {
         return fine(
             subject,
-            format!("{name} is paravirtual: it interrupts only while nobody polls it"),
+            format!("{name} is paravirtual: it interrupts only while no program polls it"),
         );
     }
     let field = format!("interfaces[{place}].coalescing.receive_s");

@@ -173,7 +173,7 @@ fn bus(facts: &Facts<'_>, place: usize, interface: &Interface, link: &LinkMode) 
     .evidence(facts.evidence(
         format!("interfaces[{place}].bus.speed_bps"),
         speed,
-        "the rate of the bus, compared with that of the link",
+        "the rate of the bus, compared with the link's",
         needed,
     ));
     let advice = match better {
@@ -218,8 +218,8 @@ fn steadiness(facts: &Facts<'_>, place: usize, interface: &Interface) -> Option<
             MOST_CHANGES,
         ))
         .advice(
-            "If nobody plugged it in and out so often: look at the cable, the other end's port and energy-efficient Ethernet.",
-            "The number stays as it is.",
+            "If it was not plugged in and out so often: look at the cable, the other end's port and energy-efficient Ethernet.",
+            "The number stays the same.",
         )
         .done(),
     )

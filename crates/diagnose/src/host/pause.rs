@@ -42,7 +42,7 @@ fn judge(facts: &Facts<'_>, place: usize, interface: &Interface) -> Option<Judge
                     Cause::PauseFlood,
                     Severity::Warning,
                     &[PathKind::Lan, PathKind::BusyServer],
-                    format!("{count} pause frames told {name} to stop sending: what is behind it cannot take as much, and everything waits, not only the flow that is too fast."),
+                    format!("{count} pause frames made {name} stop sending: what is behind it cannot take as much, and everything waits, not only the flow that is too fast."),
                 )
                 .place(Place::LocalSegment)
                 .sure(0.8)

@@ -148,7 +148,7 @@ fn busy(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -> 
         .evidence(facts.evidence(
             format!("interfaces[{place}].wifi.busy_ratio"),
             share,
-            "share of the time in which somebody sends, less this radio's own frames where they are known",
+            "share of the time in which any station sends, less this radio's own frames where they are known",
             BUSY_RATIO,
         ))
         .advice(

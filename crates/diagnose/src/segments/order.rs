@@ -66,7 +66,7 @@ pub(super) fn in_order<'a>(
             hosts.sort_by_key(distance);
             let names: Vec<String> = hosts.iter().map(name).collect();
             notes.push(format!(
-                "The middles were given in another order than that of their hops, and are taken in this: {}.",
+                "The middles were given in another order than their hops, and are taken in this: {}.",
                 names.join(", ")
             ));
         }

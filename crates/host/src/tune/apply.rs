@@ -242,7 +242,7 @@ fn take_on(before: &mut Step, step: &Step) {
 fn change(machine: &mut impl Machine, step: &Step) -> Result<(), String> {
     let now = machine.read(&step.target).map_err(|e| e.to_string())?;
     if !same(&step.target, now.as_deref(), step.old.as_deref()) {
-        return Err("somebody else changed it at the same moment".to_owned());
+        return Err("another program changed it at the same moment".to_owned());
     }
     machine
         .write(&step.target, step.new.as_deref())

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 4 << 20;
 pub enum PasteError {
     /// No line of it is known.
     #[error(
-        "it begins with '{begins}', which is no output of sysctl -a, netsh interface tcp show global, Get-NetTCPSetting, ethtool, ethtool -k, -g or -c, or ipadm show-prop: paste the whole output of one of them, in English (on a Windows of another language that of Get-NetTCPSetting, which is the same in all)"
+        "it begins with '{begins}', which is no output of sysctl -a, netsh interface tcp show global, Get-NetTCPSetting, ethtool, ethtool -k, -g or -c, or ipadm show-prop: paste the whole output of one of them, in English (on a Windows of another language use Get-NetTCPSetting, which is the same in all)"
     )]
     WrongKind { begins: String },
     #[error("there is nothing in it: paste the output of sysctl -a, netsh, ethtool or ipadm")]

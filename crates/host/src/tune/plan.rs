@@ -286,7 +286,7 @@ fn forbidden(knob: &Knob, host: &Snapshot, current: Option<&str>) -> Option<Stri
             };
             match host.root_qdisc() {
                 Some(root) if root.handle != "0:" => Some(format!(
-                    "somebody chose {} for {}, which plumb could not put back",
+                    "another program or user chose {} for {}, which plumb could not put back",
                     root.kind, interface.name
                 )),
                 _ => None,

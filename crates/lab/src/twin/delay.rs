@@ -76,7 +76,7 @@ pub(super) fn put(measured: &Measured<'_>, draft: &mut Draft) {
         "How much later than the fastest the probes of the idle path came.",
     );
     draft.unknown(
-        "in which direction the delay varies, and whether one packet's delay follows from that of the one before: here uploads vary, and each packet by itself",
+        "in which direction the delay varies, and whether one packet's delay follows from the delay before it: here uploads vary, and each packet by itself",
     );
 }
 

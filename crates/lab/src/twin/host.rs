@@ -17,7 +17,7 @@ pub(super) fn put(measured: &Measured<'_>, draft: &mut Draft) {
         match facts {
             Some(facts) => of_end(end, facts, whose, draft),
             None => draft.unknown(format!(
-                "settings of {whose}: it did not report them; they are those of a lab's node"
+                "settings of {whose}: it did not report them; a lab's node has its own"
             )),
         }
     }
@@ -34,7 +34,7 @@ fn of_end(end: End, facts: &HostFacts, whose: &str, draft: &mut Draft) {
                 draft.set(end, key, format!("{least} {usual} {most}"));
             }
             _ => draft.unknown(format!(
-                "{key} of {whose}: a lab's node has that of a stock kernel"
+                "{key} of {whose}: a lab's node has a stock kernel's"
             )),
         }
     }

@@ -51,7 +51,7 @@ impl Settings for OutageSpec {
         }
         match self.every {
             Some(every) if every <= self.lasts => Err(format!(
-                "every ({every:?}) must be longer than lasts ({:?}): it is the time from the beginning of one outage to that of the next",
+                "every ({every:?}) must be longer than lasts ({:?}): it is the time from the beginning of one outage to the beginning of the next",
                 self.lasts
             )),
             Some(every) if every < SHORTEST_CYCLE => Err(format!(

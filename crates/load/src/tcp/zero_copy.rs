@@ -76,7 +76,7 @@ fn is_refusal(error: &io::Error) -> bool {
 }
 
 /// What to say of a stream that copied.
-pub(super) const REFUSED: &str = "the kernel refused sendfile, so what was sent was copied all the same: rate and processor use are those of ordinary writes";
+pub(super) const REFUSED: &str = "the kernel refused sendfile, so what was sent was copied all the same: rate and processor use are as with ordinary writes";
 
 /// Says so where the device by which a stream leaves does not gather: the kernel then copies each
 /// packet together itself. Nothing where it does, or does not say.

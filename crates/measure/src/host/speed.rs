@@ -70,7 +70,9 @@ impl Step for CipherSpeed {
         let started_ns = clock::monotonic_ns();
         let result = cipher::measure(rate_bps, &|name| watcher.step(name, Duration::ZERO));
         if result.ssh.is_none() {
-            out.note("There is no ssh here, or it does not list its ciphers, so only those of TLS were timed.");
+            out.note(
+                "There is no ssh here, or it does not list its ciphers, so only TLS's were timed.",
+            );
         }
         Ok(judged(
             out,

@@ -61,7 +61,7 @@ fn domain(name: &str) -> Option<(&'static str, &'static str)> {
     DOMAINS.iter().copied().find(|(domain, _)| within(domain))
 }
 
-/// What can be said of a connection to a name that stands for `canonical_name`.
+/// What can be said of a connection to a name that resolves to `canonical_name`.
 pub(super) fn edge(seen: &Exchange, canonical_name: Option<&str>) -> Option<String> {
     let field = |name: &str| seen.head.as_ref().and_then(|head| head.field(name));
     let sign = SIGNS.iter().find(|(name, part, _)| {
@@ -73,7 +73,7 @@ pub(super) fn edge(seen: &Exchange, canonical_name: Option<&str>) -> Option<Stri
         let site = site.map_or_else(String::new, |site| format!(", which calls itself {site}"));
         format!("{whose}, by the field {name}{site}")
     } else if let Some((name, whose)) = alias() {
-        format!("{whose}, for the name stands for {name}")
+        format!("{whose}, for the name resolves to {name}")
     } else {
         let mut names = seen.tls.iter().flat_map(|tls| &tls.names);
         let (suffix, whose) = names.find_map(|name| domain(name))?;
@@ -138,7 +138,7 @@ mod tests {
         says(
             &own,
             alias,
-            &["Amazon CloudFront, for the name stands for d1"],
+            &["Amazon CloudFront, for the name resolves to d1"],
         );
         let alias = Some("part-0013.t-0009.t-msedge.net");
         says(&own, alias, &["Azure Front Door"]);

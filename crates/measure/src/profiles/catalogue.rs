@@ -158,7 +158,7 @@ pub const CATALOGUE: &[Profile] = &[
     },
     Profile {
         name: "keystrokes",
-        stands_for: "somebody types in a remote terminal, which shows each letter",
+        stands_for: "a user types in a remote terminal, which shows each letter",
         source: "60 words of 5 letters a minute, at random; a packet of SSH carries 36 bytes (RFC \
                  4253, section 6: length, padding, a block of 16, a MAC of 12); AF21 as OpenSSH \
                  marks it; an answer within 0.1 s seems immediate (Nielsen 1993), half each way",

@@ -41,7 +41,7 @@ pub(crate) fn notes(
     let here = cpu.and_then(|cpu| cpu.local_ratio);
     let here = here.filter(|used| busy(*used, processors)).map(|used| {
         format!(
-            "plumb itself took {used:.1} of this host's {processors} processors during the {way}load: round trips a minute are those of the path or of this host, whichever has fewer."
+            "plumb itself took {used:.1} of this host's {processors} processors during the {way}load: round trips a minute are limited by the path or by this host, whichever allows fewer."
         )
     });
     // How many there are is not told.

@@ -33,7 +33,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpOutRsts",
             Watch,
-            "resets sent: nobody listens on that port, or a program closed with data unread",
+            "resets sent: no program listens on that port, or a program closed with data unread",
         ),
         // Loss and how it was repaired.
         c("TcpInSegs", Normal, "segments received"),
@@ -146,7 +146,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpExtTCPSynRetrans",
             Watch,
-            "SYNs retransmitted: nobody answered in time",
+            "SYNs retransmitted: no answer came in time",
         ),
         c(
             "TcpExtTCPHystartDelayDetect",
@@ -362,7 +362,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "TcpExtTCPFastOpenActiveFail",
             Watch,
-            "those of which the data was not taken",
+            "of these, the data was not taken",
         ),
         c(
             "TcpExtTCPFastOpenBlackhole",
@@ -385,7 +385,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "UdpNoPorts",
             Watch,
-            "datagrams for a port where nobody listens",
+            "datagrams for a port where no program listens",
         ),
         c(
             "UdpInErrors",
@@ -426,7 +426,7 @@ pub const COUNTERS: &[Counter] = {
         c(
             "Udp6NoPorts",
             Watch,
-            "datagrams over IPv6 for a port where nobody listens",
+            "datagrams over IPv6 for a port where no program listens",
         ),
         // IP.
         c("IpInReceives", Normal, "IPv4 packets received"),

@@ -43,7 +43,7 @@ vocabulary! {
         Corruption = "corruption",
         /// A quota of a control group stops plumb's programs for a part of the time.
         CpuQuota = "cpu-quota",
-        /// Somebody else fills the line meanwhile.
+        /// Another user fills the line meanwhile.
         CrossTraffic = "cross-traffic",
         /// Packets come late by tens or hundreds of milliseconds, whatever loads the path.
         DelayVaries = "delay-varies",
@@ -131,7 +131,7 @@ vocabulary! {
         PauseFlood = "pause-flood",
         /// Something on the path gives each flow a rate of its own, far below what the path carries.
         PerFlowLimit = "per-flow-limit",
-        /// Large packets vanish on the path, and nobody is told.
+        /// Large packets vanish on the path, and no sender is informed.
         PmtudBlackHole = "pmtud-black-hole",
         /// What exceeds a contract is dropped at once, without a queue.
         Policer = "policer",

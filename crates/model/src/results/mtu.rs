@@ -51,7 +51,7 @@ impl MtuResult {
             .min()
     }
 
-    /// Sizes in bytes between which packets vanish and nobody is told: the largest that passes, and the largest tried.
+    /// Sizes in bytes between which packets vanish and no sender is informed: the largest that passes, and the largest tried.
     /// `None` where none vanished so.
     pub fn swallows(&self) -> Option<(u32, u32)> {
         let silent = self.black_hole_after.is_some() || self.way_back_bytes.is_some();

@@ -69,7 +69,7 @@ pub(super) fn run(
         let after = repeats.every.checked_mul(number - there);
         let Some(due) = after.and_then(|after| first.checked_add(after)) else {
             return Err(wrong(
-                "--every TIME so many times is longer than any clock goes on",
+                "--every TIME so many times is longer than any clock runs",
             ));
         };
         let late = due.elapsed();

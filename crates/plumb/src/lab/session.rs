@@ -197,7 +197,7 @@ fn tell(done: &LabStats) {
         // What a link did is said of each direction.
         if let Disturbance::EndsStarved { .. } | Disturbance::TimeStolen { .. } = disturbance {
             complain(&format!(
-                "this machine did not keep up: {disturbance}; numbers measured in this lab are those of the machine more than of the links"
+                "this machine did not keep up: {disturbance}; numbers measured in this lab show the machine more than the links"
             ));
         }
     }

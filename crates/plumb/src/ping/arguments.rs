@@ -142,7 +142,7 @@ fn traffic_class(text: &str) -> Result<u8, String> {
     };
     match parsed {
         Ok(class) if class & 3 == 0 => Ok(class),
-        Ok(_) => Err("the lower two bits are those of ECN: give a multiple of 4".to_owned()),
+        Ok(_) => Err("the lower two bits are ECN's: give a multiple of 4".to_owned()),
         Err(_) => Err("a byte is needed, such as 184 or 0xb8".to_owned()),
     }
 }

@@ -110,8 +110,7 @@ impl InTwin<'_> {
             false => None,
         };
         let overrun = run.local.lab.as_ref().is_some_and(|lab| lab.overrun);
-        let note =
-            "This machine did not keep up with the twin: its numbers are those of the machine too.";
+        let note = "This machine did not keep up with the twin: its numbers show the machine too.";
         Ok(Seen {
             figures,
             notes: overrun.then(|| note.to_owned()).into_iter().collect(),

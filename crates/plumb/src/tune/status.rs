@@ -69,14 +69,17 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
             Standing::AsSet => "as set".to_owned(),
             Standing::AsBefore => "as it was before".to_owned(),
             Standing::Changed(now) if matches!(step.target, Target::File(_)) => {
-                let mut how = "changed by somebody since".to_owned();
+                let mut how = "changed by another program or user since".to_owned();
                 let lines = left_at_boot(step, now);
                 if !lines.is_empty() {
                     how += &format!("; of plumb's it still sets at boot: {}", lines.join("; "));
                 }
                 how
             }
-            Standing::Changed(now) => format!("changed by somebody since, to {}", words(now)),
+            Standing::Changed(now) => format!(
+                "changed by another program or user since, to {}",
+                words(now)
+            ),
             Standing::Gone => "gone with its interface".to_owned(),
             Standing::Unreadable(why) => format!("cannot be read: {why}"),
         };
@@ -132,7 +135,7 @@ pub(super) fn told(undone: &Undone) -> String {
         text += &format!("Put back: {target}\n");
     }
     for (target, now) in &undone.kept {
-        text += &format!("Left alone, because somebody changed it since: {target}");
+        text += &format!("Left alone, because another program or user changed it since: {target}");
         text += &match target {
             Target::File(_) => "\n".to_owned(),
             _ => format!(" ({})\n", words(now)),

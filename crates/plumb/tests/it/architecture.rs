@@ -3,6 +3,7 @@
 
 mod circles;
 mod real_time;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -219,7 +219,7 @@ fn a_name_that_is_an_alias_of_an_edge_is_pointed_out() {
     };
     let result = port(named, 0);
     assert_eq!(result.canonical_name.as_deref(), Some("d1.cloudfront.net"));
-    assert!(result.hints[0].contains("stands for d1.cloudfront.net"));
+    assert!(result.hints[0].contains("resolves to d1.cloudfront.net"));
     let result = port(addressed, 0);
     assert_eq!((&result.canonical_name, &result.name_s), (&None, &None));
     assert!(result.hints.is_empty(), "{:?}", result.hints);

@@ -131,7 +131,7 @@ fn applied_on_top_of_what_is_applied() {
             "would last until the next boot",
             "tcp_wmem: 4096 16384 524288 -> 4096 16384 67108864: as set",
             "90-plumb-tune.conf: as set",
-            "changed by somebody since; of plumb's it still sets at boot: net.ipv4.tcp_wmem = 4096 16384 67108864; net",
+            "changed by another program or user since; of plumb's it still sets at boot: net.ipv4.tcp_wmem = 4096 16384 67108864; net",
             "take these lines away, or the file:\n  net.ipv4.tcp_wmem = 4096 16384 67108864\n  net",
         ] {
             assert!(text.contains(words), "{words}: {text}");
@@ -156,7 +156,7 @@ fn what_others_change_is_theirs() {
             "#
         ));
         for words in [
-            "changed by somebody since",
+            "changed by another program or user since",
             "Left alone",
             "4096\t16384\t999999\n",
         ] {

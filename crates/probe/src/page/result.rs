@@ -296,7 +296,7 @@ impl Loader {
                 self.limits.origins
             ),
             Left::Port => {
-                format!("{objects} left out: the port is that of another service than the web.")
+                format!("{objects} left out: the port belongs to another service than the web.")
             }
             Left::Url => format!("{objects} left out: the reference is no URL."),
             Left::Compressed => format!(

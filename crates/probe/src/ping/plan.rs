@@ -348,7 +348,7 @@ pub enum ProbeError {
     NoTrust,
     /// Each target would have to hand out a cookie first.
     #[error(
-        "the UDP echo of `plumb serve` and an irtt server answer nobody before a greeting, so many far ends are not probed by them: \
+        "the UDP echo of `plumb serve` and an irtt server answer no client before a greeting, so many far ends are not probed by them: \
          choose --protocol stamp, which they answer too"
     )]
     NotMany,
@@ -368,7 +368,7 @@ pub enum ProbeError {
     /// A target at which many hosts may answer.
     #[error(
         "will not probe {name}: packets to a broadcast or multicast address are answered by many hosts, \
-         whose answers nobody could tell apart; give the address of one host, or a range such as 192.0.2.0/24"
+         whose answers could not be distinguished; give the address of one host, or a range such as 192.0.2.0/24"
     )]
     Many {
         /// As the user typed it.

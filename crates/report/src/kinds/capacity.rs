@@ -195,7 +195,7 @@ fn explained(doubt: Doubt) -> &'static str {
         }
         Doubt::Bunched => {
             "Packets arrived in bunches, as where a network card gathers interrupts or Wi-Fi gathers frames: only trains much \
-             longer than a bunch tell."
+             longer than a bunch show it."
         }
         Doubt::CrossTraffic => {
             "Neighbouring packets arrived faster than whole trains: other traffic came between, or the line is shared."

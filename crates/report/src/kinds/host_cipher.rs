@@ -38,7 +38,7 @@ fn note(result: &CipherResult) -> String {
     let ssh = result
         .ssh
         .as_deref()
-        .map_or_else(String::new, |ssh| format!(" SSH's list is that of {ssh}."));
+        .map_or_else(String::new, |ssh| format!(" SSH's list is from {ssh}."));
     format!("{aes}{ssh} Timed is ring's code; OpenSSL's may be faster. What it lacks (AES-CTR) is not timed.")
         .trim()
         .to_owned()

@@ -334,7 +334,7 @@ fn multipath(path: &PathResult) -> Table {
     let note = all.map(|all| {
         format!(
             "At most {} routers side by side; {} probes of {} flows; {} sure at each hop that no router as likely as the others is \
-             missing{}. Several lines between the same two routers are not told apart.",
+             missing{}. Several lines between the same two routers are not distinguished.",
             all.width,
             all.probes,
             all.flows,

@@ -64,7 +64,7 @@ fn sentence((port, state): (&PortResult, PortState)) -> Option<String> {
             format!("Port {number} is closed{over}: the host refuses connections to it.")
         }
         (PortState::Filtered, _) => format!(
-            "Port {number} is filtered{over}: nothing comes back, as behind a firewall or where nobody is."
+            "Port {number} is filtered{over}: nothing comes back, as behind a firewall or where no host is."
         ),
         (PortState::Unreachable, _) => format!(
             "Port {number} is unreachable{over}: a router, a firewall or this host reports that packets do not get there."
@@ -90,7 +90,7 @@ fn ports(all: &[&PortResult]) -> Table {
         .any(|port| port.address == NOBODYS_ADDRESS.to_string());
     let nobodys = nobodys.then(|| {
         format!(
-            "{NOBODYS_ADDRESS} is nobody's address (RFC 5737): an answer would come from a machine on the path."
+            "{NOBODYS_ADDRESS} is no host's address (RFC 5737): an answer would come from a machine on the path."
         )
     });
     let notes = all.iter().flat_map(|port| port.hints.clone());
@@ -132,7 +132,7 @@ fn talk(all: &[&PortResult]) -> Table {
         .text("certificate for", |port| {
             blank(port.tls.as_ref().map(|tls| names(&tls.names)))
         })
-        .noting(alias.map(|name| format!("The name stands for {name}.")))
+        .noting(alias.map(|name| format!("The name resolves to {name}.")))
 }
 
 /// What the far end said first.

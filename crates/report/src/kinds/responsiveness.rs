@@ -49,7 +49,7 @@ fn table(rows: &[Row<'_>]) -> Table {
     let method = rows.first().map(|(_, result)| &result.rpm_method);
     let note = method.map(|method| {
         format!(
-            "Round trips a minute, more is better: the mean of those of new connections (TCP, TLS and the first answer, a third each) and of loaded ones. Times are means without the slowest twentieth, over the last four intervals. Method: {method}, after draft-ietf-ippm-responsiveness.{}",
+            "Round trips a minute, more is better: the mean of new connections (TCP, TLS and the first answer, a third each) and of loaded ones. Times are means without the slowest twentieth, over the last four intervals. Method: {method}, after draft-ietf-ippm-responsiveness.{}",
             notes.concat()
         )
     });

@@ -210,11 +210,11 @@ fn transfer_notes(rows: &[Row<'_>]) -> Vec<&'static str> {
         ),
         (
             any(|r| r.zero_copy_send),
-            "Zero-copy send (sendfile): the result does not stand for an application that writes what it made.",
+            "Zero-copy send (sendfile): the result does not represent an application that writes what it made.",
         ),
         (
             any(|r| r.discard_receive),
-            "Received data was dropped unseen (MSG_TRUNC): the result does not stand for an application that reads.",
+            "Received data was dropped unseen (MSG_TRUNC): the result does not represent an application that reads.",
         ),
         (
             any(plateau),

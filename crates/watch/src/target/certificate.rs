@@ -67,7 +67,7 @@ impl Kind for Certificate {
 pub(super) fn no_connection(probed: Probed, why: NoConnection) -> Result<Probed, String> {
     match why {
         NoConnection::Refused(_) => Ok(probed.lost("the connection is refused")),
-        NoConnection::NoAnswer => Ok(probed.lost("nobody answers")),
+        NoConnection::NoAnswer => Ok(probed.lost("no host answers")),
         NoConnection::Unreachable(why) => Ok(probed.lost(why)),
         NoConnection::Local(why) => Err(why),
     }

@@ -206,7 +206,7 @@ fn coalescing(situation: &Situation, interface: &Interface) -> Advice {
     // Its driver names parameters that most hosts refuse, too.
     if interface.is_paravirtual() {
         return leave(format!(
-            "{name} is paravirtual: it interrupts only while nobody polls it"
+            "{name} is paravirtual: it interrupts only while no program polls it"
         ));
     }
     if coalescing.adaptive_receive_possible != Some(true) {

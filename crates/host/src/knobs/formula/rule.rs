@@ -72,7 +72,7 @@ impl Formula {
             }
             Self::SocketCeiling => "as large as the buffers below it, where it is smaller",
             Self::CongestionControl | Self::WindowsCongestionControl => {
-                "BBR where the path loses more than CUBIC can stand at that rate, else as it is"
+                "BBR where the path loses more than CUBIC can stand at that rate, else unchanged"
             }
             Self::FairQueue | Self::FairQueueDevice => "fq where BBR is chosen, except on routers",
             Self::NoSlowStartAfterIdle => "0 on long paths, where the algorithm is not BBR",
@@ -92,7 +92,7 @@ impl Formula {
                 "adaptive, where the driver can and interrupts for every packet, or waits over 0.25 ms"
             }
             Self::DriverQueue => {
-                "1879048192, the kernel's own, where somebody made it less than 128 KiB at 1 Gbit/s and above"
+                "1879048192, the kernel's own, where it was made less than 128 KiB at 1 Gbit/s and above"
             }
             Self::MustBe => return format!("always {}", wanted.unwrap_or_default()),
             Self::AtLeast => return format!("at least {}", wanted.unwrap_or_default()),

@@ -35,7 +35,7 @@ fn lines(action: &ShaperAction) -> Vec<String> {
         "3. Firewall > Rules > Floating, a rule: Action: Match;".to_owned(),
         "   Interface: WAN; Direction: out; Protocol: Any;".to_owned(),
         // The form refuses limiters on an outgoing rule without one, and a gateway has one family.
-        "   Address Family: IPv4; Gateway: that of the WAN (a second rule for IPv6);".to_owned(),
+        "   Address Family: IPv4; Gateway: the WAN's (a second rule for IPv6);".to_owned(),
         format!("   {pipe}. Save, Apply Changes."),
         "   Upload and download share this rule: fill in both fields.".to_owned(),
     ]

@@ -91,7 +91,7 @@ fn a_floating_rule_has_the_gateway_that_its_form_demands() {
     for direction in [OneDirection::Up, OneDirection::Down] {
         let text = text(direction, Router::Pfsense);
         assert!(
-            text.contains("Direction: out") && text.contains("Gateway: that of the WAN"),
+            text.contains("Direction: out") && text.contains("Gateway: the WAN's"),
             "{text}"
         );
     }

@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(
             (on.len(), back.len()),
             (0, 0),
-            "may be cut, is not, and nobody is told"
+            "may be cut, is not, and no sender is informed"
         );
         assert!(CellSpec::from_pairs("mtu", &[("bytes", "67")]).is_err());
     }

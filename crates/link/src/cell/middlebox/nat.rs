@@ -63,7 +63,7 @@ impl Default for NatSpec {
 impl Settings for NatSpec {
     fn check(&self) -> Result<(), String> {
         match self.max_mappings {
-            0 => Err("max_mappings = 0 would let nobody out: write at least 1".to_owned()),
+            0 => Err("max_mappings = 0 would let no packet out: write at least 1".to_owned()),
             _ => Ok(()),
         }
     }

@@ -82,7 +82,7 @@ fn queue(queue_s: Option<(f64, f64)>, others: Option<f64>) -> String {
         number::seconds(least),
         number::seconds(most)
     );
-    let others = others.map(|s| format!(", those of other packets by {}", number::seconds(s)));
+    let others = others.map(|s| format!(", other packets' by {}", number::seconds(s)));
     own + &others.unwrap_or_default()
 }
 

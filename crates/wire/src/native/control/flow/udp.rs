@@ -213,7 +213,7 @@ impl UdpFlow {
                 self.payload_bytes
             ))
         } else if matches!(self.pattern, Pattern::Trace { .. }) {
-            Some("segments of one send are of one size, and those of a trace are not".to_owned())
+            Some("segments of one send are of one size, and segments of a trace are not".to_owned())
         } else {
             None
         }
