@@ -1,5 +1,5 @@
-//! Packets without what they tell of people: addresses are replaced by others, and of all else only headers that are
-//! understood are copied.
+//! Packets without personal data: addresses are replaced by others, and of all else only headers that are understood
+//! are copied.
 
 mod addresses;
 mod copied;

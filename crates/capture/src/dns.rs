@@ -121,7 +121,7 @@ impl Dns {
     }
 }
 
-/// The name of a question, as far as it is whole; a question has no pointers.
+/// The name of a question, as much of it as is whole; a question has no pointers.
 fn name(mut bytes: &[u8]) -> String {
     let mut name = String::new();
     // Ends with the name: each turn passes a label.

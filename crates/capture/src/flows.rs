@@ -17,7 +17,7 @@ const MOST_CONNECTIONS: usize = 1000;
 /// Flows that are kept apart at a time: at first, and at most. A million idle connections take 1.5 GB at most.
 const FIRST_LIMIT: usize = 16_384;
 const LAST_LIMIT: usize = 1 << 20;
-/// Pairs of hosts that are told apart.
+/// Pairs of hosts that are distinguished.
 const MOST_PAIRS: usize = 1 << 20;
 
 /// A flow, of whose directions the first goes from the lower end.
@@ -82,7 +82,7 @@ pub(crate) struct FlowSums {
 }
 
 impl Flows {
-    /// Takes in a packet of TCP, and tells those who watch.
+    /// Takes in a packet of TCP, and reports it to the observers.
     #[inline]
     pub(crate) fn segment(
         &mut self,

@@ -8,7 +8,7 @@ use crate::packet::{Network, decode};
 use crate::read::Frame;
 use crate::table::FlowKey;
 
-/// Errors that are told apart.
+/// Errors that are distinguished.
 const MOST: usize = 1000;
 /// LINKTYPE_RAW: what an error quotes begins with its IP header.
 const RAW: u16 = 101;

@@ -32,7 +32,7 @@ pub struct PassingFlow {
     pub bytes: [u64; 2],
     /// The same since the flows were shown before.
     pub recent_bytes: [u64; 2],
-    /// The latest round trip of TCP, from end to end as far as it is known.
+    /// The latest round trip of TCP in nanoseconds, over as much of the path between the ends as was seen.
     pub rtt_ns: Option<u64>,
     /// Segments of TCP that carried what was sent before.
     pub retransmissions: u64,

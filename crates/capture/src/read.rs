@@ -15,7 +15,7 @@ use record::Found;
 pub use record::{Frame, ReadError};
 use window::Window;
 
-/// As many bytes as tell formats apart.
+/// As many bytes as distinguish formats.
 const MAGIC_BYTES: usize = 4;
 
 /// A capture that is being read.
@@ -68,7 +68,7 @@ impl Reader {
         })
     }
 
-    /// Goes on to the next packet; when it was captured, or `None` at the end and after an error.
+    /// Moves to the next packet; returns when it was captured, or `None` at the end and after an error.
     ///
     /// # Errors
     /// When it cannot be read on. What was read before stays good.
@@ -105,7 +105,7 @@ impl Reader {
         }
     }
 
-    /// What the file tells beside its packets, as far as it was read.
+    /// What the file says beside its packets, in the part read so far.
     pub(crate) fn told(&self) -> Told {
         match &self.format {
             Format::Pcap(_) => Told::default(),

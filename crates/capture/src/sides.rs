@@ -43,7 +43,7 @@ pub struct Sides {
     changes: Changes,
     latest: Vec<i64>,
     matches: usize,
-    /// Clock of the second file less that of the first, about.
+    /// Clock of the second file less the clock of the first, about.
     lag_ns: Option<i64>,
     forgotten: [u64; 2],
 }

@@ -18,7 +18,7 @@ pub trait Source {
     /// Whether it ends of itself when the user has had enough, with what is left to take in.
     const SEES_STOP: bool = false;
 
-    /// Goes on to the next packet. A source whose traffic passes now waits for a moment.
+    /// Moves to the next packet. A source whose traffic passes now waits for a moment.
     ///
     /// # Errors
     /// When nothing more can be read. What was read before stays good.
@@ -27,7 +27,7 @@ pub trait Source {
     /// The packet that [`Self::advance`] went on to.
     fn frame(&self) -> Frame<'_>;
 
-    /// What it tells beside its packets, as far as it was read.
+    /// What it says beside its packets, in the part read so far.
     fn told(&mut self) -> Told;
 
     /// What kind of source it is, in a word.

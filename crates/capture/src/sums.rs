@@ -11,7 +11,7 @@ use crate::table::Table;
 
 /// Conversations and endpoints that are listed.
 const LISTED: usize = 1000;
-/// Ways of lying in one another that are told apart; a capture has tens.
+/// Stacks of protocols that are distinguished; a capture has tens.
 const MOST_STACKS: usize = 4096;
 const NS_PER_S: f64 = 1e9;
 

@@ -39,8 +39,8 @@ impl FlowKey {
     }
 }
 
-/// Multiplies and folds, as wyhash does, from a seed that nobody outside knows: a capture cannot be made so that its
-/// flows collide. What is found does not depend on the seed.
+/// Multiplies and folds, as wyhash does, from a seed that is secret to this process: a capture cannot be made so that
+/// its flows collide. What is found does not depend on the seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Seeded(u64);
 

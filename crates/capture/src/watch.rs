@@ -1,4 +1,4 @@
-//! Who looks on while connections are followed: nobody, in which case nothing is worked out for them.
+//! Observers of connections while they are followed. Without one, nothing is worked out for them.
 
 use crate::anonymise::Anonymiser;
 use crate::followed::{Followed, Observer};
@@ -33,7 +33,7 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Nobody looks on: nothing is worked out.
+    /// Without an observer: nothing is worked out.
     pub fn nobody() -> Self {
         Self::default()
     }
@@ -91,7 +91,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Tells who keeps packets that there are no more.
+    /// Reports to the keeper of packets that there are no more.
     pub(crate) fn end(&mut self, dropped: u64) {
         if let Some(keeper) = &mut self.keeper {
             keeper.end(dropped);

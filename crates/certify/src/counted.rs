@@ -16,7 +16,7 @@ pub(crate) struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// Whether the verdict is right, as far as anything tells its causes apart.
+    /// Whether the verdict is right, as far as measurements distinguish its causes.
     pub(crate) fn is_right(&self) -> bool {
         self.judgement.outcome >= Outcome::Ambiguous
     }
@@ -36,7 +36,7 @@ impl Counted<'_> {
     }
 }
 
-/// Those of some roles.
+/// The counted trials of some roles.
 pub(crate) fn of_role<'a, 'b>(
     counted: &'b [Counted<'a>],
     roles: &'static [Role],

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::library::{Ambiguous, Expect, NOTHING, Role};
 
-/// What a Run says, as far as it is judged.
+/// The part of a Run that is judged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Said {
     /// `cleared` and others; empty where there is no verdict.

@@ -85,7 +85,7 @@ fn yes() -> bool {
 pub(crate) struct CellEdit {
     /// Directions of links: `line.up` and others.
     pub(crate) on: Vec<String>,
-    /// The cell, by its name or type, whose settings are replaced by those of `to`.
+    /// The cell, by its name or type, whose settings are replaced by the settings in `to`.
     pub(crate) change: Option<String>,
     #[serde(default)]
     pub(crate) to: Table,

@@ -1,4 +1,4 @@
-//! What became of trials: one JSON line each, appended, so that a run that is broken off goes on where it was.
+//! What became of trials: one JSON line each, appended, so that an interrupted run continues where it was.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;

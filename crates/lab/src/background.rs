@@ -1,9 +1,8 @@
-//! A laboratory that goes on without whoever started it.
+//! A laboratory that keeps running after the process that started it has ended.
 //!
-//! The starter forks the first process of a new PID namespace, which leaves the terminal, builds
-//! the network and tells through a pipe whether it stands; until then it dies with the starter.
-//! Afterwards it is steered over its socket ([`crate::control`]) and ends when told to, or by a
-//! signal; in either case the kernel ends everything in it.
+//! The starter forks the first process of a new PID namespace. That process leaves the terminal, builds the network and
+//! reports over a pipe whether it runs; until then it dies with the starter. Afterwards it is controlled over its
+//! socket ([`crate::control`]). It ends on request or by a signal; in either case the kernel ends everything in it.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -24,7 +23,7 @@ use crate::scenario::Scenario;
 use crate::service::{Errors, Programs};
 use crate::supervise::{LAB_FAILED, settle_first};
 
-/// What the starter is told: what must be known of the laboratory, or why there is none.
+/// What the starter receives: the notes on the laboratory, or why there is none.
 type Outcome = Result<Vec<String>, String>;
 
 /// Starts a laboratory under a name and returns when it is ready, with what must be known of it.
@@ -58,7 +57,7 @@ pub fn start(scenario: Scenario, backend: LabBackend, name: &str) -> Result<Vec<
                         .map_or(LAB_FAILED, |()| 0)
                 }
                 Err(e) => {
-                    // Nobody is left to tell if this fails.
+                    // If this fails, the starter is gone and no process is left to report to.
                     let _ = tell(&mut starter, &Err(e.to_string()));
                     LAB_FAILED
                 }
@@ -94,7 +93,7 @@ fn begin(scenario: Scenario, backend: LabBackend, name: &str) -> Result<Running,
 }
 
 impl Running {
-    /// Reaps whatever dies until told to end.
+    /// Reaps children until the laboratory is asked to end.
     fn go_on(&mut self) -> io::Result<()> {
         loop {
             for status in program::reap() {

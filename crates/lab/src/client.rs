@@ -32,7 +32,7 @@ use crate::{program, supervise};
 /// Flag of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`, `linux/net.h`).
 const LISTENING: &str = "00010000";
 
-/// How soon it is noticed that somebody wants to see no more.
+/// How soon it is noticed that the viewer wants to see no more.
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// How much of an answer is looked at in one go.
@@ -54,7 +54,7 @@ pub fn inside() -> bool {
 /// Names of the laboratories in the background, in the network that this process is in.
 ///
 /// # Errors
-/// When /proc does not tell.
+/// When /proc cannot be read.
 pub fn names() -> io::Result<BTreeSet<String>> {
     Ok(listening(&std::fs::read_to_string(
         "/proc/thread-self/net/unix",
@@ -75,12 +75,12 @@ fn listening(table: &str) -> BTreeSet<String> {
 /// The laboratories in the background that belong to this user.
 ///
 /// # Errors
-/// When /proc does not tell.
+/// When /proc cannot be read.
 pub fn running() -> Result<Vec<Running>, LabError> {
     let mut all = Vec::new();
     for name in names()? {
         let reach = RunningLab::Named(name.clone());
-        // One that belongs to somebody else, or has just ended, is none of ours.
+        // A laboratory of another user, or one that has just ended, is not listed.
         let Ok((stream, peer)) = reach.connect() else {
             continue;
         };
@@ -135,7 +135,7 @@ impl RunningLab {
             Self::Named(name) => name,
         };
         let (stream, peer) = connect(outside_address(name)).map_err(|e| unreachable(&e))?;
-        // Its namespaces are entered and its words believed: not those of just anybody.
+        // Its namespaces are entered and its answers believed, so it must belong to root or to this user.
         if peer.user != 0 && peer.user != geteuid().as_raw() {
             return Err(LabError::Control(format!(
                 "the lab '{name}' belongs to user {0}: ask as that user (sudo -u '#{0}' plumb lab …)",
@@ -250,8 +250,8 @@ impl RunningLab {
     }
 }
 
-/// The time in which a Run is made; the laboratory that this process is in tells at the end how
-/// well it kept up meanwhile.
+/// The time in which a Run is made. At its end, the laboratory that this process is in reports how well it kept up
+/// meanwhile.
 #[derive(Debug)]
 pub struct LatenessWatch(UnixStream);
 

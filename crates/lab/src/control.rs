@@ -30,7 +30,7 @@ use crate::list::Running;
 use crate::observe::{Observer, Sight};
 use crate::stats::LabStats;
 
-/// Environment variable that tells a program which laboratory it is in.
+/// Environment variable that names the laboratory which a program runs in.
 pub const VARIABLE: &str = "PLUMB_LAB";
 
 /// Abstract name of the socket in every node.
@@ -117,7 +117,7 @@ pub enum Answer {
     Refused(String),
 }
 
-/// Whether a laboratory can have this name: one that a shell and a table show as it is.
+/// Whether a laboratory can have this name: one that needs no quoting in a shell or a table.
 pub(crate) fn check_name(name: &str) -> Result<(), LabError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(fits) {
@@ -338,7 +338,7 @@ fn handle(instance: &Instance, request: Request) -> Result<Answer, LabError> {
     }
 }
 
-/// Name and process are known to whoever asks.
+/// What the laboratory reports of itself. The process that asks knows its name and process already.
 fn about(instance: &Instance) -> Running {
     let scenario = instance.scenario();
     Running {

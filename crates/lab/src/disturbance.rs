@@ -8,9 +8,9 @@ use plumb_model::run::LabMark;
 
 use crate::stats::{DriverStats, LabStats};
 
-/// Share of the time behind from which on a direction was overrun: what one packet in a hundred
-/// would meet that came at any time. Lateness by packet would not tell: at 1 Gbit/s a train of
-/// acknowledgements is due within microseconds, and each takes some to write.
+/// Share of the time behind from which on a direction was overrun: what one packet in a hundred would meet that came at
+/// any time. Lateness by packet would be no measure: at 1 Gbit/s a train of acknowledgements is due within
+/// microseconds, and each takes some to write.
 const LATE_RATIO: f64 = 0.01;
 
 /// Share of late naps (`starvation.rs`) from which on the ends were starved. On two processors links that

@@ -56,7 +56,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// What the driver and whoever steers or reads it share.
+/// What the driver shares with the threads that control or read it.
 pub(crate) struct Carried {
     pub(crate) chain: Chain,
     /// How long after their due time packets were written, and how long those that came then had
@@ -158,7 +158,7 @@ impl Shared {
     }
 }
 
-/// Whether the version is that of IPv4 or IPv6.
+/// Whether the packet's version field is 4 or 6.
 fn is_ip(packet: &[u8]) -> bool {
     packet
         .first()
@@ -179,7 +179,7 @@ fn carry(
         let (next, more) = {
             let mut carried = shared.lock();
             let Ok(more) = carried.take_in(&turn, from, &mut buffers) else {
-                // Somebody took the device away. Asking again would only spin.
+                // Another program removed the device. Reading it again would only spin.
                 carried.stopped = true;
                 return;
             };
@@ -267,13 +267,13 @@ impl Carried {
         self.clock.and_then(ThreadClock::read)
     }
 
-    /// Lets somebody look on from now on.
+    /// Adds an observer from now on.
     pub(crate) fn add_tap(&mut self, tap: Tap) {
         self.chain.keep_outcomes(true);
         self.taps.push(tap);
     }
 
-    /// Lets nobody look on any longer: all of them saw the same packets.
+    /// Removes all observers: all of them saw the same packets.
     pub(crate) fn end_taps(&mut self) {
         self.tell_outcomes();
         self.taps.clear();

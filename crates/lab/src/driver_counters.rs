@@ -16,7 +16,7 @@ use crate::stolen::ProcessorTime;
 pub(crate) struct Counters {
     /// Of its drivers, in the order of the links.
     pub(crate) drivers: Vec<DriverCounters>,
-    /// Of the thread that is like those of the programs at the ends.
+    /// Naps of the thread that is scheduled like the programs at the ends.
     pub(crate) naps: Naps,
     /// What the processors of the machine have done.
     pub(crate) processors: ProcessorTime,

@@ -55,7 +55,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Somebody asked for an end that a link does not have.
+    /// The end that was asked for is not one of the link's.
     pub(crate) fn no_end(link: &str, node: &str, ends: &[&str]) -> Self {
         Self::Control(format!(
             "'{node}' is not at {link}, which joins {}",

@@ -14,7 +14,7 @@ use crate::problem::{Problem, each};
 use crate::scenario::Scenario;
 use crate::topology::MulticastSpec;
 
-/// Every IPv4 group (RFC 5771 section 3). IPv6's have such a route without being told.
+/// Every IPv4 group (RFC 5771 section 3). For IPv6's the kernel has such a route by itself.
 const ALL_GROUPS: Prefix = Prefix {
     address: IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)),
     length: 4,
@@ -45,7 +45,7 @@ pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Re
         lay_one(spec, graph, plan).map_err(here)?;
     }
     for (number, node) in plan.nodes.iter_mut().enumerate() {
-        // What somebody sends to, or joins, that nothing was said about.
+        // Groups that a program sends to or joins, and that the scenario does not mention.
         if let (false, Some(first)) = (scenario.multicasts.is_empty(), node.interfaces.first()) {
             node.groups.insert(ALL_GROUPS, first.name.clone());
         }

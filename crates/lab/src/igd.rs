@@ -1,5 +1,6 @@
-//! A gateway that reports its line by UPnP IGD, as a service of a scenario: the little of it that `plumb check --ask-gateway`
-//! reads. Its counters are those of an interface of its node, cut to 32 bits as the standard has them.
+//! A gateway that reports its line by UPnP IGD, as a service of a scenario: the little of it that
+//! `plumb check --ask-gateway` reads. It reports the counters of an interface of its node, cut to 32 bits as the
+//! standard has them.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};

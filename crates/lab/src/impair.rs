@@ -31,7 +31,7 @@ const QUEUE: Duration = Duration::from_millis(100);
 /// A queue that takes the ten packets with which a TCP connection begins (RFC 6928).
 const LEAST_QUEUE_PACKETS: u64 = 10;
 
-/// The MTU where the system does not tell, in bytes: that of an Ethernet.
+/// The MTU where the system does not report one, in bytes: the MTU of Ethernet.
 const USUAL_MTU_BYTES: u32 = 1500;
 
 /// The Ethernet header, which the kernel counts and a framing begins without.
@@ -60,7 +60,7 @@ pub enum ImpairError {
         device: String,
         known: String,
     },
-    /// Somebody configured the interface's queue, and it could not be put back.
+    /// The interface already had a configured queue, and it could not be put back.
     #[error(
         "{device} already has the queueing discipline {kind} (handle {handle}), which plumb could not put back: nothing was changed; take it away yourself first (tc qdisc del dev {device} root)"
     )]
@@ -94,7 +94,7 @@ pub enum Ended {
     InTime,
     /// A signal ended it, and it was undone.
     BySignal(Signal),
-    /// Somebody killed the guardian, and it was undone.
+    /// The guardian was killed, and the impairment was undone.
     GuardianLost,
 }
 
@@ -172,7 +172,7 @@ impl Impairment {
                 "reorder sends packets ahead of delayed ones: give a delay as well".into(),
             );
         }
-        // A netem that was told "0 ms" would stay and queue.
+        // A netem with "0 ms" would stay and queue.
         if netem.is_nothing() && impairment.rate.is_none() {
             return wrong(
                 "there is nothing to impair: write, for example, delay 100ms rate 18mbit loss 1%"
@@ -284,7 +284,7 @@ fn install(device: &str, impairment: &Impairment) -> Result<Vec<Vec<String>>, Im
     Ok(commands)
 }
 
-/// Takes away what is ours. Somebody else may have done it, and the interface may have gone.
+/// Takes away what is ours. It may be gone already: another program removed it, or the interface has gone.
 fn undo(device: &str) -> Result<(), ImpairError> {
     let arguments = undo_arguments(device);
     let Err(source) = tc::run(&arguments) else {
@@ -302,8 +302,8 @@ fn undo(device: &str) -> Result<(), ImpairError> {
     Ok(())
 }
 
-/// Impairs `device` for `time` and returns when it is no longer impaired; `installed` is told the
-/// commands when it is. `guardian` is the command that runs [`guard`] with the same arguments.
+/// Impairs `device` for `time` and returns when it is no longer impaired; `installed` receives the commands when it is.
+/// `guardian` is the command that runs [`guard`] with the same arguments.
 ///
 /// # Errors
 /// Before anything is changed, when it cannot be done; afterwards, when it could not be undone.
@@ -323,7 +323,7 @@ pub fn run(
         .stdout(Stdio::piped())
         .spawn()?;
     let result = watch(&mut guardian, &signals, installed);
-    // Closing the pipe is what tells it to undo; `wait` does so first.
+    // Closing the pipe makes the guardian undo; `wait` does so first.
     let status = guardian.wait();
     match result {
         Err(ImpairError::NotInstalled) => Err(ImpairError::NotInstalled),
@@ -374,7 +374,7 @@ pub fn guard(device: &str, impairment: &Impairment, time: Duration) -> Result<()
     block_signals(&ENDING)?;
     let commands = install(device, impairment)?;
     let until = Instant::now() + time;
-    // Nobody may be listening any more, which the wait below finds out.
+    // The reader may have gone, which the wait below finds out.
     let mut text: String = commands.iter().map(|c| tc::spell(c) + "\n").collect();
     text += INSTALLED;
     text += "\n";

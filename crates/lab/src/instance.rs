@@ -256,7 +256,7 @@ impl Instance {
         &self.scenario
     }
 
-    /// The node in which commands run unless told otherwise.
+    /// The node in which commands run unless another is named.
     pub fn first_node(&self) -> &str {
         self.scenario.nodes.first().map_or("", |n| &n.name)
     }
@@ -311,7 +311,7 @@ impl Instance {
         }
     }
 
-    /// Lets somebody look at a direction from now on.
+    /// Adds an observer to a direction from now on.
     pub(crate) fn add_tap(&self, end: &LinkEnd, tap: Tap) -> Result<(), LabError> {
         self.carrier(end)?
             .driver
@@ -319,7 +319,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Lets nobody look at any direction from now on.
+    /// Removes the observers of all directions.
     pub(crate) fn end_taps(&self) {
         for carrier in &self.carriers {
             carrier.driver.with(|carried| carried.end_taps());
@@ -533,7 +533,7 @@ impl Instance {
         mark
     }
 
-    /// Packets that the kernel dropped at a device because nobody read them in time.
+    /// Packets that the kernel dropped at a device because they were not read in time.
     fn device_drops(&self, node: &str, interface: &str) -> u64 {
         let read = || -> Result<u64, LabError> {
             self.namespaces(node)?.in_network(|| {

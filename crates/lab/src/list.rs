@@ -66,7 +66,7 @@ impl ScenarioList {
     /// All of them.
     ///
     /// # Errors
-    /// Those of [`Scenario::built_in`].
+    /// Errors of [`Scenario::built_in`].
     pub fn new(running: Vec<Running>) -> Result<Self, ScenarioError> {
         let scenarios = Scenario::built_in()?
             .into_iter()

@@ -44,7 +44,7 @@ pub(crate) fn node<'a>(nodes: &'a Nodes, name: &str) -> Result<&'a Arc<Namespace
     })
 }
 
-/// What holds a configured network as it is. When it is dropped, routes stop changing.
+/// What keeps a configured network running. When it is dropped, routes stop changing.
 #[derive(Default)]
 pub(crate) struct Network {
     /// Each lan is a bridge in a namespace of its own.
@@ -107,7 +107,7 @@ impl Network {
         Ok(network)
     }
 
-    /// What must be told about it.
+    /// What the user must know about it.
     pub(crate) fn notes(&self) -> Vec<String> {
         let failed = self.failed.lock();
         failed.unwrap_or_else(PoisonError::into_inner).clone()
@@ -161,15 +161,14 @@ fn join_lan(lan: &LanSpec, nodes: &Nodes) -> Result<Namespaces, LabError> {
 }
 
 /// Raises the interfaces of the current namespace, with their addresses, and lets it forward.
-/// `chosen` tells which kernel variables the scenario sets itself.
+/// `chosen` returns whether the scenario sets a kernel variable itself.
 fn raise(plan: &NodePlan, ipv6: bool, chosen: impl Fn(&str) -> bool) -> Result<(), LabError> {
     let mut netlink = Netlink::open()?;
     let mut indexes = Vec::new();
     for interface in &plan.interfaces {
         let index = interface_index(&interface.name)?;
-        // A router greets the group of all IPv6 routers on every link that carries multicast
-        // when it begins to forward (dev_forward_change, net/ipv6/addrconf.c). These links are to
-        // carry only what somebody sends.
+        // A router greets the group of all IPv6 routers on every link that carries multicast when it begins to forward
+        // (dev_forward_change, net/ipv6/addrconf.c). These links are to carry only what programs send.
         netlink.set_multicast(index, false)?;
         indexes.push(index);
     }
@@ -190,7 +189,7 @@ fn raise(plan: &NodePlan, ipv6: bool, chosen: impl Fn(&str) -> bool) -> Result<(
         if let Some(bytes) = interface.mtu_bytes {
             netlink.set_mtu(index, bytes)?;
         }
-        // So that nobody takes them for tunnels to somewhere else.
+        // So that they are not taken for tunnels to somewhere else.
         netlink.set_alias(index, Interface::LAB_ALIAS)?;
         netlink.set_up(index, Some(TUN_QUEUE_PACKETS))?;
         for (address, prefix) in interface.addresses() {

@@ -17,11 +17,11 @@ use crate::scenario::NodeSpec;
 
 /// Kernel variables of every node, before the scenario's own.
 ///
-/// The buffers are those of a stock kernel on a machine with plenty of memory (`tcp_init` in
-/// `net/ipv4/tcp.c`), whatever the host has. A variable that this kernel lacks is passed over.
+/// The buffers have the sizes of a stock kernel on a machine with plenty of memory (`tcp_init` in `net/ipv4/tcp.c`),
+/// whatever the host has. A variable that this kernel lacks is passed over.
 const BASELINE: [(&str, &str); 26] = [
-    // Addresses are given, and links carry nothing that nobody sent: no link-local address that
-    // makes itself, no search for routers or for addresses that are taken.
+    // Addresses are given, and links carry only what programs send: no link-local address that makes itself, no search
+    // for routers or for addresses that are taken.
     ("net.ipv6.conf.default.addr_gen_mode", "1"),
     ("net.ipv6.conf.default.accept_ra", "0"),
     ("net.ipv6.conf.default.autoconf", "0"),
@@ -80,8 +80,8 @@ const PRIVATE_DIRECTORIES: [&str; 2] = ["/etc/sysctl.d", "/var/lib/plumb"];
 
 /// Makes a node with its files and kernel settings; it has no links yet.
 ///
-/// `hash_seed` decides which of several equal routes a flow takes. Returns the namespaces and what
-/// must be told about them.
+/// `hash_seed` decides which of several equal routes a flow takes. Returns the namespaces and what the user must know
+/// about them.
 pub(crate) fn create(
     spec: &NodeSpec,
     hosts: &str,
@@ -218,7 +218,7 @@ pub(crate) fn set_variables(spec: &NodeSpec, of_interfaces: bool) -> Result<(), 
     Ok(())
 }
 
-/// Whether a kernel variable is that of a link or lan.
+/// Whether a kernel variable belongs to a link or lan.
 fn is_of_interface(key: &str) -> bool {
     let mut parts = key.split('.').skip(2);
     matches!(parts.next(), Some("conf" | "neigh"))

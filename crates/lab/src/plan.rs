@@ -39,7 +39,7 @@ pub(crate) struct NodePlan {
 /// One end of a link or lan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interface {
-    /// Its name, that of the link or lan.
+    /// Its name: the name of the link or lan.
     pub(crate) name: String,
     /// Its address in IPv4.
     pub(crate) v4: Ipv4Addr,
@@ -77,7 +77,7 @@ pub(crate) struct Route {
     pub(crate) to: Prefix,
     /// The neighbours that lead there; over several, the kernel chooses one for each flow.
     pub(crate) hops: Vec<Hop>,
-    /// Tables that it is in besides the main one, and the neighbours there: those of a [`Deal`].
+    /// Tables of a [`Deal`] that it is in besides the main one, and the neighbours there.
     pub(crate) tables: Vec<(u32, Vec<Hop>)>,
 }
 

@@ -5,7 +5,8 @@ use std::fmt::Display;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a scenario. Who finds it knows the value; whoever called adds where that is, from the inside out.
+/// What is wrong with a scenario. The check that finds it knows the value; its callers add where the value is, from the
+/// inside out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Problem {
@@ -64,7 +65,7 @@ impl Problem {
         for step in inside.iter().rev() {
             match inner(here, step) {
                 Some(inner) => here = inner,
-                // A name stands for a list of one.
+                // A name is written in place of a list of one.
                 None => break,
             }
         }

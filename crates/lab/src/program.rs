@@ -17,7 +17,7 @@ use crate::control;
 use crate::error::LabError;
 use crate::instance::Instance;
 
-/// How much of a service's last words is told.
+/// How much of a service's last words is reported, in bytes.
 const LAST_WORDS_BYTES: usize = 1024;
 /// How long to wait for them once it has ended: they are in the pipe already, unless a child of
 /// the service still holds it.

@@ -3,7 +3,7 @@
 //! examines a reply whole before the customer gets any of it: it waits until the server closes
 //! or, on a connection that stays open, has been silent for a time.
 //!
-//! It knows nothing of HTTP, so it cannot tell the end of a reply by its length.
+//! It knows nothing of HTTP, so it cannot find the end of a reply by its length.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -20,7 +20,7 @@ use crate::error::LabError;
 /// [`MOST_HELD`].
 const MOST_CONNECTIONS: usize = 64;
 
-/// Bytes of a reply that are held back at most; what is longer goes on in parts of this size.
+/// Bytes of a reply that are held back at most; a longer reply is passed on in parts of this size.
 const MOST_HELD: usize = 16 << 20;
 
 /// Bytes read at once.

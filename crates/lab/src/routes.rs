@@ -114,8 +114,8 @@ pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Re
         if let Some(of_node) = plan.nodes.get_mut(node) {
             of_node.deals.push(deal);
         }
-        // Dealing out one by one needs them one by one: what comes in must not have been put
-        // together by whoever sent it, and neither must what begins here.
+        // Marks in turn need single packets: the sender must not join the segments that come in, and this node must not
+        // join those that begin here.
         for k in graph.ends.get(node).into_iter().flatten() {
             let Some(segment) = graph.segments.get(*k) else {
                 continue;

@@ -50,7 +50,7 @@ impl Service {
 pub(crate) enum Errors {
     /// Where the laboratory's own go.
     Shown,
-    /// There is nobody to read them: the last are kept for when the service ends.
+    /// No reader sees them: the last are kept for when the service ends.
     Kept,
 }
 

@@ -74,7 +74,7 @@ impl Watch {
 }
 
 impl Naps {
-    /// Share of the naps since `earlier` that ended late; zero where those were too few to tell.
+    /// Share of the naps since `earlier` that ended late; zero with fewer than [`LEAST_NAPS`].
     pub(crate) fn late_ratio_since(self, earlier: Self) -> f64 {
         match self.all.saturating_sub(earlier.all) {
             0..LEAST_NAPS => 0.0,

@@ -42,7 +42,7 @@ const NOT_EXECUTABLE: i32 = 126;
 /// Exit status when the command does not exist, as shells use it.
 const NOT_FOUND: i32 = 127;
 
-/// How long the command may go on after it was told to end, before it is killed.
+/// How long the command may run after it was asked to end, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// What to run, and where.
@@ -84,7 +84,7 @@ pub fn run(
     match fork_first()? {
         Forked::Parent(first) => Ok(match wait_outside(first, &outside_signals()?)? {
             WaitStatus::Exited(_, status) => status,
-            // The inner process handles every signal but SIGKILL: this was somebody's kill -9.
+            // The inner process handles every signal but SIGKILL: this was a kill -9.
             _ => LAB_FAILED,
         }),
         Forked::First => {

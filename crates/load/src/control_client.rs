@@ -27,7 +27,7 @@ const WAITING_MESSAGES: usize = 64;
 /// Longest wait for the answer to a message while heartbeats are answered.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a caller is told that a responder serves others first.
+/// How often a caller hears that a responder serves others first.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// How a client presents itself to a responder.
@@ -59,7 +59,7 @@ impl Caller {
     };
 }
 
-/// A wait that goes on.
+/// A wait for a turn at the responder.
 pub(crate) struct Wait<'a> {
     name: &'a str,
     told: fn(&str, Waiting),
@@ -79,7 +79,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// The responder says that it goes on: until when its next word must be there.
+    /// The responder says that the wait continues. Returns until when its next message must be there.
     pub(crate) fn goes_on(
         &mut self,
         ahead: u32,
@@ -146,7 +146,7 @@ pub enum ClientError {
     /// A web server that does not answer as its protocol has it.
     #[error("{name}: {why}")]
     Web { name: String, why: String },
-    /// A web server that shows a certificate which nobody vouches for.
+    /// A web server that shows a certificate which no trusted authority signed.
     #[error(
         "{name}: {why}: give the authority that signed its certificate (--ca), or take any certificate (--insecure)"
     )]
@@ -224,8 +224,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the data connections of a phase did not come about, though the session goes on: the path loses most
-    /// packets, or passes no connection more.
+    /// Whether the data connections of a phase did not come about, though the session continues: the path loses most
+    /// packets, or passes no further connection.
     pub fn is_without_connections(&self) -> bool {
         matches!(
             self,
@@ -377,7 +377,7 @@ impl Client {
         Ok(client)
     }
 
-    /// What the responder told of itself.
+    /// What the responder reported of itself.
     pub fn welcome(&self) -> &Welcome {
         &self.welcome
     }
@@ -390,7 +390,7 @@ impl Client {
     /// Where this end of the control connection is.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn local_address(&self) -> std::io::Result<SocketAddr> {
         self.link.socket.local_addr()
     }
@@ -467,7 +467,7 @@ impl Client {
             Ok(Ok(message)) => Ok(Some(message)),
             Ok(Err(error)) => Err(self.lost(&error)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
-            // The reader ends once it has told why.
+            // The reader ends once it has reported why.
             Err(RecvTimeoutError::Disconnected) => Err(self.lost(&LinkError::Closed)),
         }
     }

@@ -19,7 +19,7 @@ impl Client {
     /// before that where others are served first. The report has passed its check.
     ///
     /// # Errors
-    /// When the responder refuses, goes away, does not answer in time, or tells what cannot be.
+    /// When the responder refuses, goes away, does not answer in time, or reports what cannot be.
     pub fn trace_back(
         &self,
         request: &TraceRequest,
@@ -82,7 +82,7 @@ pub struct SilentConnections {
 }
 
 impl SilentConnections {
-    /// A connection on which nobody speaks from now on, until the responder does after `time`.
+    /// A connection on which neither end speaks from now on, until the responder does after `time`.
     ///
     /// # Errors
     /// When there is no connection within `timeout`.

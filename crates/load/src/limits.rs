@@ -1,8 +1,7 @@
 //! What held the senders back: shares of time between two samples. Pure.
 //!
-//! The counters are those of `tcp_chrono_*` (Linux `net/ipv4/tcp_output.c`). They tick in
-//! milliseconds and are read one after the other, so what they leave over or exceed goes to the
-//! application or is cut.
+//! The counters are the kernel's `tcp_chrono_*` (Linux `net/ipv4/tcp_output.c`). They tick in milliseconds and are read
+//! one after the other, so what they leave over or exceed goes to the application or is cut.
 
 use plumb_model::results::LimitedTime;
 use plumb_wire::native::control::report::{SenderLog, TcpSample};

@@ -165,7 +165,7 @@ impl Peer for Client {
 }
 
 impl Client {
-    /// Waits until the far end has all streams, and asks for those of UDP until then.
+    /// Waits until the far end has all streams, and asks for the UDP streams until then.
     fn wait_for_start(&self, phase: u32, streams: &Streams) -> Result<(), ClientError> {
         let until = Instant::now() + ATTACH_TIMEOUT + ANSWER_TIMEOUT;
         let started = ServerMessage::Started { phase };

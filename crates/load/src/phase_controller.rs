@@ -19,8 +19,8 @@ pub struct Seen {
 /// What is to be done until the next time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Conduct {
-    /// The phase goes on; so many pairs of probes go out each second, one of each pair on a
-    /// connection of its own and one on a loaded connection.
+    /// The phase continues; so many pairs of probes go out each second, one of each pair on a connection of its own and
+    /// one on a loaded connection.
     Probe {
         /// None at all where it is zero.
         pairs_per_s: f64,
@@ -29,7 +29,7 @@ pub enum Conduct {
     End,
 }
 
-/// Somebody who decides how a phase goes on.
+/// Decides how long a phase lasts and how often it is probed.
 pub trait Conductor {
     /// Is asked about every 50 ms.
     fn look(&mut self, seen: Seen) -> Conduct;

@@ -24,7 +24,7 @@ const STACK_BYTES: usize = 128 * 1024;
 #[derive(Debug)]
 pub struct Stage {
     pub started: Instant,
-    /// When everything ends, told to or not.
+    /// When everything ends, with or without a request to end.
     pub deadline: Instant,
     /// What may be carried.
     pub budget: Budget,
@@ -49,13 +49,13 @@ impl Stage {
         })
     }
 
-    /// Tells all streams to end, which those of TCP do within twice [`POLL_INTERVAL`], and those
-    /// of UDP when they have told and heard their ends.
+    /// Asks all streams to end. TCP streams do so within twice [`POLL_INTERVAL`]; UDP streams do so when the ends have
+    /// been sent and received.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Tells all streams to end at once: the far end is not there any more.
+    /// Asks all streams to end at once: the far end is not there any more.
     pub fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
         self.stop();
@@ -167,7 +167,7 @@ impl Budget {
         }
     }
 
-    /// Sets up to `wanted` bytes aside, and tells how many.
+    /// Sets up to `wanted` bytes aside, and returns how many.
     pub(crate) fn reserve(&self, wanted: u64) -> u64 {
         let allowed = self
             .limit
@@ -196,7 +196,7 @@ impl Budget {
         self.used() >= self.limit
     }
 
-    /// Counts bytes that came in, and tells whether more may.
+    /// Counts bytes that came in, and returns whether more may.
     pub(crate) fn take_in(&self, bytes: u64) -> bool {
         self.received.fetch_add(bytes, Ordering::Relaxed) + bytes < self.limit
     }

@@ -18,7 +18,7 @@ use crate::traffic::{Looked, Traffic};
 /// budget is seen within one and a half.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How a phase goes, told every 100 ms.
+/// How a phase goes, reported every 100 ms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Time since it began.
@@ -121,7 +121,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Nobody: the plan alone decides, and nothing is probed.
+/// No conductor: the plan alone decides, and nothing is probed.
 #[derive(Debug)]
 pub struct Unconducted;
 
@@ -141,8 +141,8 @@ struct Pace {
 }
 
 impl Pace {
-    /// The rates down and up, and that of transactions, since the sample before; nothing when there
-    /// is no later one.
+    /// The rates down and up, and the rate of transactions, since the sample before; nothing when there is no later
+    /// one.
     fn look(&mut self, now: Looked, transactions: u64) -> Option<(f64, f64, f64)> {
         /// Half the interval between samples: the first comes at the very beginning.
         const SHORTEST_S: f64 = 0.05;

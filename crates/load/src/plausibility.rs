@@ -134,8 +134,8 @@ fn read(counts: &[Count]) -> u64 {
     counts.iter().map(|count| count.bytes).max().unwrap_or(0)
 }
 
-/// All that can have arrived of a stream that this end sent; `None` where nobody looked, or where what
-/// TCP tells is of one of several subflows.
+/// All that can have arrived of a stream that this end sent; `None` where no sample was taken, or where TCP's counters
+/// are of one of several subflows.
 fn written(log: &SenderLog) -> Option<u64> {
     let held = |sample: &TcpSample| {
         let under_way = max(sample.in_flight_bytes, sample.sacked_bytes);

@@ -1,5 +1,5 @@
-//! Requests while a phase runs: on connections of their own ("foreign"), and on the loaded ones, as
-//! often as it is told.
+//! Requests while a phase runs: on connections of their own ("foreign"), and on the loaded ones, at the rate that the
+//! conductor sets.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ pub(crate) trait Foreign: Send + Sync + fmt::Debug {
     fn ask(&self, stage: &Stage) -> Result<Timing, Broken>;
 }
 
-/// Those of the native protocol.
+/// Foreign requests of the native protocol.
 #[derive(Debug)]
 pub(crate) struct ToResponder {
     /// The stream in whose name they are made.
@@ -68,7 +68,7 @@ pub enum Probe {
         /// When it was answered, since the phase began.
         at: Duration,
         connect: Duration,
-        /// That of TLS after it, where there was one.
+        /// TLS's handshake after it, where there was one.
         handshake: Option<Duration>,
         /// From the request to the answer.
         response: Duration,

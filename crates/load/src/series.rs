@@ -78,7 +78,7 @@ fn tcp_rates(logs: &DirectionLogs<'_>, all: &mut BTreeMap<String, Series>) {
 
 /// What held the senders back since the sample before.
 fn limited(logs: &DirectionLogs<'_>, all: &mut BTreeMap<String, Series>) {
-    /// A name and what it stands for.
+    /// The name of a column and its value.
     type Share = (&'static str, fn(&LimitedTime) -> f64);
     let names: [Share; 4] = [
         ("rwnd_limited_ratio", |l| l.rwnd_ratio),

@@ -13,7 +13,7 @@ use crate::logs::{DirectionLogs, congestion_controls, count_at};
 /// Fairness is looked at in seconds: in tenths of them, how segments happen to fall decides.
 const BIN_S: f64 = 1.0;
 
-/// How they shared it; none where there was nobody to share with.
+/// How they shared it; none with fewer than two streams.
 pub(crate) fn sharing(logs: &DirectionLogs<'_>, streams: &[StreamResult]) -> Option<Sharing> {
     if streams.len() < 2 {
         return None;

@@ -14,7 +14,7 @@ const SHORTEST_ROUND_S: f64 = 0.1;
 /// Shortest rest that has a rate of its own.
 const REST_NEEDS_S: f64 = 0.5;
 
-/// How the streams began; `reached` tells what had reached the receivers at an instant.
+/// How the streams began; `reached` returns what had reached the receivers at an instant.
 pub(crate) fn slow_start(
     senders: &[SenderLog],
     duration_s: f64,

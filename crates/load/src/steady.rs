@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Intervals of 100 ms whose mean is compared with that of as many before them: a second each,
-/// several round trips of most paths.
+/// Intervals of 100 ms whose mean is compared with the mean of as many before them: a second each, several round trips
+/// of most paths.
 const INTERVALS: usize = 10;
 
 /// How far the two means may be apart, as a share of the earlier one.

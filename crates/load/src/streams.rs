@@ -99,7 +99,7 @@ impl Stream {
         }
     }
 
-    /// Its payload comes from a file, or goes to it; only that of TCP can.
+    /// Its payload comes from a file, or goes to it; only a TCP stream can have a file.
     pub fn set_file(&mut self, file: Option<StreamFile>) {
         if let Self::Tcp(stream) = self {
             stream.file = file;
@@ -171,8 +171,8 @@ impl FarEnd {
         }
     }
 
-    /// Opens a data connection for the stream of that direction and number, greets and encrypts
-    /// it; tells how long TCP took to connect.
+    /// Opens a data connection for the stream of that direction and number, greets and encrypts it; returns how long
+    /// TCP took to connect.
     ///
     /// # Errors
     /// When that is not done by `deadline`: what the system said.
@@ -241,7 +241,7 @@ impl FarEnd {
 /// it.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn prepare(flow: &Flow, receives: bool, socket: &BulkSocket) -> io::Result<()> {
     match flow {
         Flow::Udp(flow) if receives => prepare_to_receive(flow, socket),
@@ -334,7 +334,7 @@ fn fetch_cookie(address: SocketAddr) {
         fast_open: true,
         ..TcpOptions::default()
     };
-    // What fails here fails again, and is told, when the streams are opened.
+    // What fails here fails again, and is reported, when the streams are opened.
     if let Ok(socket) = tcp::connect(address, ATTACH_TIMEOUT, &options) {
         let _ = tcp::abort_on_close(&socket);
     }

@@ -1,9 +1,8 @@
 //! TLS 1.3 (RFC 8446) on a data connection, after its preamble.
 //!
-//! The server makes itself a certificate when it starts and tells its fingerprint on the control
-//! connection; the client accepts that one and no other. This is there to measure what encryption
-//! costs. It proves that both connections end at the same server, not who the server is: the
-//! control connection is not encrypted itself.
+//! The server makes itself a certificate when it starts and sends its fingerprint on the control connection; the client
+//! accepts that one and no other. This is there to measure what encryption costs. It proves that both connections end
+//! at the same server, not who the server is: the control connection is not encrypted itself.
 //!
 //! Every handshake is a full one, since there are no tickets. Encryption is done in this process;
 //! the kernel's (kTLS) is not used, and the processor use shows what that costs.
@@ -92,7 +91,7 @@ impl Identity {
         })
     }
 
-    /// One for whoever comes: a certificate and its chain, and the key of it, as PEM (RFC 7468).
+    /// A server for any client: a certificate and its chain, and the key of it, as PEM (RFC 7468).
     ///
     /// # Errors
     /// When there is none of the two, or they do not fit.
@@ -129,7 +128,7 @@ impl Identity {
         ServerConfig::clone(&self.speaking(&[ALPN]).config)
     }
 
-    /// What clients are to be told.
+    /// The fingerprint that clients are to check.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -189,13 +188,13 @@ impl TlsSession {
     /// # Errors
     /// When it does not succeed by then, or the certificate is not the trusted one.
     pub fn connect(socket: &TcpStream, trust: &Trust, deadline: Instant) -> Result<Self, TlsError> {
-        // Nobody looks at the name: the fingerprint alone decides.
+        // The name is not checked: the fingerprint alone decides.
         let name = ServerName::from(IpAddr::from(Ipv4Addr::LOCALHOST));
         let connection = ClientConnection::new(Arc::clone(&trust.config), name)?;
         shake(connection.into(), socket, deadline)
     }
 
-    /// The client's handshake with whoever has that name, as a configuration of its own says.
+    /// The client's handshake with the server of that name, as a configuration of its own says.
     ///
     /// # Errors
     /// When it does not succeed by `deadline`.
@@ -258,7 +257,7 @@ impl TlsSession {
     }
 }
 
-/// A socket as it is, or encrypted.
+/// A socket: plain, encrypted or framed.
 #[derive(Debug)]
 pub enum Pipe<'a> {
     Plain(&'a TcpStream),
@@ -330,7 +329,7 @@ impl Incoming {
         self.start >= self.end
     }
 
-    /// Reads more, if nothing is left, for somebody who wants so many bytes.
+    /// Reads more, if nothing is left, for a caller that wants so many bytes.
     fn fill(&mut self, mut socket: &TcpStream, wanted: usize) -> io::Result<()> {
         if !self.is_empty() {
             return Ok(());
@@ -437,7 +436,7 @@ fn shake_at_once(
             return Err(LinkError::Closed.into());
         }
         if let Err(error) = connection.process_new_packets() {
-            // The alert that tells the far end why.
+            // The alert reports the reason to the far end.
             let _ = connection.write_tls(&mut socket);
             return Err(error.into());
         }

@@ -32,9 +32,9 @@ pub struct TrafficPlan {
     pub quic: Option<QuicSide>,
     /// Payload that may be carried, both directions together.
     pub byte_limit: Option<u64>,
-    /// How long what follows a schedule goes on.
+    /// How long streams that follow a schedule send.
     pub duration: Duration,
-    /// Everything ends after so long, told to or not.
+    /// Everything ends after so long, with or without a request to end.
     pub longest: Duration,
 }
 
@@ -54,7 +54,7 @@ pub struct Traffic {
 /// What the streams of one end did.
 #[derive(Debug)]
 pub struct Done {
-    /// What the client is told, or has for itself.
+    /// What the client receives, or has for itself.
     pub report: Report,
     /// Transactions that this end asked for, by kind.
     pub transactions: Vec<(TransactionFlow, TransactionLog)>,
@@ -69,7 +69,7 @@ impl Traffic {
         Self::start_with(plan, None)
     }
 
-    /// The same with somebody who makes connections for single requests, where the far end of the plan does not.
+    /// The same with `foreign`, which makes connections for single requests where the far end of the plan does not.
     pub(crate) fn start_with(
         plan: TrafficPlan,
         foreign: Option<Arc<dyn Foreign>>,
@@ -186,8 +186,8 @@ impl Traffic {
         self.stage.has_source_ended()
     }
 
-    /// Stops all streams, which takes up to 50 ms, with UDP up to [`LINGER`], aborts their
-    /// connections and tells what they did.
+    /// Stops all streams, which takes up to 50 ms, with UDP up to [`LINGER`], aborts their connections and returns what
+    /// they did.
     ///
     /// [`LINGER`]: plumb_wire::native::spec::LINGER
     pub fn finish(mut self) -> Done {

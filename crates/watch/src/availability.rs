@@ -1,4 +1,5 @@
-//! How well a target did in a calendar month: what of it was watched, what of that it was down, and what nobody knows. Pure.
+//! How well a target did in a calendar month: how long it was watched, how long of that it was down, and how long its
+//! state is unknown. Pure.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ pub struct Availability {
     pub down: Duration,
     /// Outages that began in it.
     pub outages: u32,
-    /// Those of them that ended.
+    /// The outages among them that ended.
     pub repaired: u32,
     /// How long these lasted from beginning to end, also beyond the month.
     pub repairs: Duration,
@@ -61,7 +62,7 @@ impl Availability {
         })
     }
 
-    /// Time of the month so far in which nobody watched: the target was neither up nor down in it.
+    /// Time of the month so far in which the target was not watched: it was neither up nor down in it.
     pub fn unknown(&self) -> Duration {
         let passed_s = u64::try_from(self.until_s - self.month.from_s()).unwrap_or_default();
         Duration::from_secs(passed_s).saturating_sub(self.watched)

@@ -7,7 +7,7 @@ use crate::sample::Sample;
 /// So many probes in a row without an answer are an outage; fewer are loss.
 pub const LEAST_LOST: usize = 3;
 
-/// Between samples that lie further apart than so many intervals, nobody watched.
+/// Between samples that lie further apart than so many intervals, the target was not watched.
 const GAP_INTERVALS: u32 = 3;
 
 /// The same in time: what a restart of the program takes, or of the machine.
@@ -70,7 +70,7 @@ impl Walk {
         }
     }
 
-    /// Goes on within an outage that was known before.
+    /// Continues within an outage that was known before.
     pub fn within(mut self, known: Outage) -> Self {
         self.last_us = Some(known.end_us);
         self.silence = Some(Silence {
@@ -237,7 +237,7 @@ mod tests {
             [outage(2, 4, false), outage(105, 108, false)]
         );
         assert_eq!(found.watched, Duration::from_secs(4 + 4));
-        // A short gap is a restart: the outage goes on.
+        // A short gap is a restart: the outage continues.
         let gap = " ".repeat(30);
         let found = among(&samples(&format!("##...{gap}...##")));
         assert_eq!(found.outages, [outage(2, 38, false)]);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever the walk is cut, and goes on within what it knew, it finds the same.
+        /// A walk that is cut anywhere, and continued within what it knew, finds the same.
         #[test]
         fn a_walk_that_goes_on_finds_the_same(drawn in "[#.]{1,80}", cut in 0usize..80) {
             let samples = samples(&drawn);

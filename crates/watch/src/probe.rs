@@ -87,7 +87,7 @@ impl Prober {
             false => LARGE_STACK_BYTES,
         };
         let work = move || {
-            // That nobody waits any more is no error.
+            // It is no error if the receiver is gone.
             let say = |news| drop(to.send((target.name.clone(), news)));
             let loading = target.kind.is_load().then(|| locked(&load));
             probe(&target, &known, trust.as_ref(), &say);

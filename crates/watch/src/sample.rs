@@ -14,7 +14,7 @@ const UNITS_PER_ONE: f64 = 1e7;
 /// Marks, in the microseconds, which need 26 bits, a value that is packed as a number of 32 bits (IEEE 754).
 const AS_NUMBER: u32 = 1 << 31;
 
-/// Stands for a probe without an answer.
+/// Means a probe without an answer.
 const LOST: u32 = u32::MAX;
 
 /// What became of one probe.
@@ -27,7 +27,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// One whose value is a time, as exact as it is kept.
+    /// A sample whose value is a time, with the precision of the database.
     pub fn timed(sent_us: i64, time: Option<Duration>) -> Self {
         let kept = |time: Duration| (time.as_secs_f64() * UNITS_PER_ONE).round() / UNITS_PER_ONE;
         Self {

@@ -14,8 +14,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Targets by how often each is probed, from `start` on. Those of one interval divide it evenly among them, and groups
-    /// of different intervals are shifted against each other by a part of the smallest distance.
+    /// Targets by how often each is probed, from `start` on. Targets of one interval divide it evenly among them, and
+    /// groups of different intervals are shifted against each other by a part of the smallest distance.
     pub fn new(every: Vec<Duration>, start: Duration) -> Self {
         let mut intervals: Vec<Duration> = every.clone();
         intervals.sort();

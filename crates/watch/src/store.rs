@@ -42,7 +42,7 @@ pub struct Store {
     path: PathBuf,
     /// Numbers of targets, by their names.
     ids: HashMap<String, i64>,
-    /// Held by whoever writes.
+    /// Held by the process that writes.
     _lock: Option<File>,
 }
 
@@ -50,7 +50,7 @@ impl Store {
     /// Opens a database to write in, and makes it where there is none.
     ///
     /// # Errors
-    /// When it is newer, damaged or somebody else's, cannot be written, or another process writes in it.
+    /// When it is newer, damaged or another program's, cannot be written, or another process writes in it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         let failed = |source| error(path, source);
@@ -68,7 +68,7 @@ impl Store {
     /// Opens a database that exists to read it alone.
     ///
     /// # Errors
-    /// When there is none, it is somebody else's, or of another version, or cannot be opened.
+    /// When there is none, it is another program's, or of another version, or cannot be opened.
     pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         let connection = connected_to_read(path)?;
         tables::check(&connection, path)?;
@@ -83,7 +83,7 @@ impl Store {
     /// Notes how often each target is probed.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn note_intervals<'a>(
         &mut self,
         targets: impl Iterator<Item = (&'a str, Duration)>,
@@ -104,7 +104,7 @@ impl Store {
     /// Writes samples by the names of their targets: when this returns, all of them outlive the process.
     ///
     /// # Errors
-    /// Those of the database; none of them is written then.
+    /// Errors of the database; no sample is written then.
     pub fn append(&mut self, samples: &[(String, Sample)]) -> Result<(), StoreError> {
         let mut ids = std::mem::take(&mut self.ids);
         let done = self.write(|writing| samples::append(writing, samples, &mut ids));
@@ -118,7 +118,7 @@ impl Store {
     /// Sums up the windows that are over, and removes what is too old. `now_s` is the time of day since 1970.
     ///
     /// # Errors
-    /// Those of the database; nothing is changed then.
+    /// Errors of the database; nothing is changed then.
     pub fn sum_up(&mut self, now_s: i64) -> Result<(), StoreError> {
         self.write(|writing| {
             samples::settle(writing, now_s)?;
@@ -147,7 +147,7 @@ impl Store {
     /// The samples of a target sent from `from_s` on, in the order of time.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn samples(&self, name: &str, from_s: i64) -> Result<Vec<Sample>, StoreError> {
         self.read(name, |connection, target| {
             let mut found = samples::read(connection, target, from_s, i64::MAX)?;
@@ -160,7 +160,7 @@ impl Store {
     /// The distributions of a target's windows that begin from `from_s` until before `to_s`, with when each begins.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn summed(
         &self,
         name: &str,
@@ -175,7 +175,7 @@ impl Store {
     /// The outages of a target that ended at `from_s` or later or last, and how long was watched since.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn outages(&self, name: &str, from_s: i64) -> Result<Outages, StoreError> {
         let read = || match samples::target_of(&self.connection, name)? {
             Some(target) => outages::read(&self.connection, target, from_s),
@@ -191,7 +191,7 @@ impl Store {
     /// How a target fared in each month up to `now_s`, the first one first, or in `only` that one.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn months(
         &self,
         name: &str,
@@ -206,7 +206,7 @@ impl Store {
     /// Has all that is read from here on be of one time, whatever is written meanwhile.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn hold(&self) -> Result<(), StoreError> {
         let begun = self.connection.execute_batch("BEGIN");
         begun.map_err(|source| error(&self.path, source))
@@ -215,7 +215,7 @@ impl Store {
     /// The names of all targets that the history knows, in the order in which they came.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn targets(&self) -> Result<Vec<String>, StoreError> {
         let read = || -> rusqlite::Result<Vec<String>> {
             let mut query = self
@@ -229,7 +229,7 @@ impl Store {
     /// What was seen last of a target of what is kept when it changes.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn state(&self, name: &str) -> Result<Option<String>, StoreError> {
         states::last(&self.connection, name).map_err(|source| error(&self.path, source))
     }
@@ -237,7 +237,7 @@ impl Store {
     /// Keeps what was seen of a target then, µs since 1970.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn note_state(&mut self, name: &str, at_us: i64, words: &str) -> Result<(), StoreError> {
         self.write(|writing| states::note(writing, name, at_us, words))
     }
@@ -245,7 +245,7 @@ impl Store {
     /// The latest changes of what was seen of a target, so many at most, with when each was seen first.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn states(&self, name: &str, most: usize) -> Result<Vec<(i64, String)>, StoreError> {
         states::of_target(&self.connection, name, most).map_err(|source| error(&self.path, source))
     }
@@ -253,7 +253,7 @@ impl Store {
     /// Writes alarms that were raised or cleared, and the message of them for the deliveries of these names.
     ///
     /// # Errors
-    /// Those of the database; nothing of it is written then.
+    /// Errors of the database; nothing of it is written then.
     pub fn write_alarms<'a>(
         &mut self,
         alarms: &[Alarm],
@@ -272,7 +272,7 @@ impl Store {
     /// The oldest message of a delivery, where it is time to send it.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn due(&self, delivery: &str, now_s: i64) -> Result<Option<Queued>, StoreError> {
         queue::due(&self.connection, delivery, now_s).map_err(|source| error(&self.path, source))
     }
@@ -281,7 +281,7 @@ impl Store {
     /// sent.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn settle(&mut self, id: i64, again_s: Option<i64>) -> Result<(), StoreError> {
         self.write(|writing| match again_s {
             Some(next_s) => queue::postpone(writing, id, next_s),
@@ -292,7 +292,7 @@ impl Store {
     /// All alarms that stand, the oldest first.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn standing(&self) -> Result<Vec<Alarm>, StoreError> {
         alarms::standing(&self.connection).map_err(|source| error(&self.path, source))
     }
@@ -300,7 +300,7 @@ impl Store {
     /// All alarms that stand, and those that were cleared at that time or later, the oldest first.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn alarms_since(&self, cleared_s: i64) -> Result<Vec<Alarm>, StoreError> {
         alarms::since(&self.connection, cleared_s).map_err(|source| error(&self.path, source))
     }
@@ -308,7 +308,7 @@ impl Store {
     /// The alarms of a target that stood at some time from `from_s` until before `to_s`, the oldest first.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn alarms_within(
         &self,
         name: &str,
@@ -321,7 +321,7 @@ impl Store {
     /// The latest alarms of a target, so many at most.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of the database.
     pub fn alarms(&self, name: &str, most: usize) -> Result<Vec<Alarm>, StoreError> {
         alarms::of_target(&self.connection, name, most).map_err(|source| error(&self.path, source))
     }

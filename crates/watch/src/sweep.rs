@@ -79,8 +79,8 @@ impl Sweeps {
         Self(groups.into_iter().map(group).collect())
     }
 
-    /// Begins to probe each group that is not probed, because it is new, could not begin, or ended by itself, as where the kernel
-    /// goes on refusing to receive. Whether there was one.
+    /// Begins to probe each group that is not probed, because it is new, could not begin, or ended by itself, for
+    /// instance where the kernel keeps refusing to receive. Returns whether there was one.
     ///
     /// # Errors
     /// When sockets are refused to one of them; the others are probed then.

@@ -191,7 +191,7 @@ impl Watching<'_> {
         let (places, every) = places.map(|(place, target)| (place, target.every)).unzip();
         self.places = places;
         self.schedule = Schedule::new(every, start);
-        // What was begun before ends: its places may be those of another file.
+        // What was begun before ends: its places may belong to another file.
         self.sweeps = Sweeps::new(groups);
         self.sweeps.resume(targets).map(drop)
     }
@@ -325,7 +325,7 @@ impl Watching<'_> {
         let (to, name) = (self.sent.0.clone(), delivery.name.clone());
         let work = move || {
             let done = delivery.by.send(&message);
-            // That nobody waits any more is no error: the next process sends it again.
+            // It is no error if the receiver is gone: the next process sends it again.
             drop(to.send((delivery.name, queued, done)));
         };
         match thread::Builder::new().name("deliver".into()).spawn(work) {
@@ -503,7 +503,7 @@ impl Watching<'_> {
         self.complain_of("the database", why);
     }
 
-    /// Goes on with the alarms that stand under another configuration.
+    /// Continues with the alarms that stand, under another configuration.
     fn resume_alarms(&mut self) {
         // Alarms that could not be written yet are not in the database.
         let written = match self.changed.is_empty() {
@@ -536,7 +536,7 @@ impl Watching<'_> {
         }
         let (old, new) = (&self.config.targets, &config.targets);
         let same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.is_probed_as(b));
-        // Places of targets are those of the file that is in force.
+        // Places of targets refer to the file that is in force.
         self.take_swept();
         self.config = config;
         if !same && let Err(why) = self.begin(now) {

@@ -1,4 +1,4 @@
-//! The addresses that stand in the place of those of a capture.
+//! The addresses that replace the addresses of a capture.
 
 use crate::table::Seeded;
 

@@ -1,4 +1,4 @@
-//! A packet that is copied header by header: what nobody copies is not in the copy.
+//! A packet that is copied header by header: what is not copied explicitly is not in the copy.
 
 use plumb_wire::checksum::Sum;
 

@@ -57,7 +57,7 @@ fn begin(link: u16, copied: &mut Copied<'_>) -> Then {
     }
 }
 
-/// The field of Linux's own headers for the sender's address, of which only that of Ethernet is understood.
+/// The field for the sender's address in Linux's own headers. Only an Ethernet address is understood.
 fn hardware_address(length: u16, copied: &mut Copied<'_>) -> Option<()> {
     let [a, b, c, d, e, f, _, _] = copied.take::<8>()?;
     match length {

@@ -279,7 +279,7 @@ fn frames_of_wireless_lans_have_other_addresses_and_no_names() {
     }
 }
 
-/// What an analysis tells packets apart by: protocol, numbers, flags, window and payload.
+/// What an analysis distinguishes packets by: protocol, numbers, flags, window and payload.
 fn shape(packet: &Packet<'_>) -> [u32; 6] {
     let protocol = packet.network.map_or(0, |network| network.protocol);
     match packet.transport {
@@ -308,7 +308,7 @@ proptest! {
         prop_assert!(anonymiser.frame(&again).bytes.len() <= made.len());
     }
 
-    /// Of a damaged packet what follows may be taken for a header, but payload is not copied as it is.
+    /// In a damaged packet, what follows may be taken for a header, but payload is not copied unchanged.
     #[test]
     fn damaged_headers_bring_no_payload(damage in prop::collection::vec((0_usize..90, any::<u8>()), 0..4), which in 0_usize..4) {
         let quoted = ipv4(17, HOSTS[0], HOSTS[1], &udp([5, 53], SECRET));

@@ -188,7 +188,7 @@ fn neighbour_options(copied: &mut Copied<'_>) -> Option<()> {
 
 /// RFC 2784 with the fields of RFC 2890; other versions are not read into.
 fn gre(copied: &mut Copied<'_>) -> Then {
-    /// There is a route of RFC 1701, which nobody sends any more.
+    /// There is a route of RFC 1701, which is no longer in use.
     const ROUTED: u8 = 0x40;
     const SUMMED: u8 = 0x80;
     let begins = copied.place();

@@ -29,7 +29,7 @@ pub(super) fn run(program: &[Instruction], bytes: &[u8], original: u32) -> u32 {
         original,
     };
     let mut at = 0_usize;
-    // Ends with the program: each turn goes on by at least one.
+    // Ends with the program: each turn advances by at least one.
     while let Some(instruction) = program.get(at) {
         match machine.step(instruction) {
             Some(Next::Skip(over)) => at = at.saturating_add(1).saturating_add(over as usize),

@@ -1,4 +1,4 @@
-//! Names that stand for numbers.
+//! Names of numbers in expressions.
 
 use super::syntax::Protocol;
 
@@ -47,7 +47,7 @@ const NUMBERS: [(&str, u32); 41] = [
     ("icmp6-neighboradvert", 136),
 ];
 
-/// The number that a name in an expression stands for.
+/// The number of a name in an expression.
 pub(super) fn named_number(name: &str) -> Option<u32> {
     let found = NUMBERS.iter().find(|(known, _)| *known == name);
     found.map(|(_, number)| *number)

@@ -10,7 +10,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program that has these instructions, whoever wrote them: [`Self::accepts`] is safe with any.
+    /// The program that has these instructions, from any source: [`Self::accepts`] is safe with any.
     pub fn of(instructions: Vec<Instruction>) -> Self {
         Self { instructions }
     }

@@ -48,12 +48,12 @@ impl<'t> Stream<'t> {
         self.ahead(0).map_or(self.bytes, |word| word.at)
     }
 
-    /// Goes on by a word.
+    /// Moves to the next word.
     pub(super) fn pass(&mut self) {
         self.next = self.next.saturating_add(1);
     }
 
-    /// Goes on where the next word is this one.
+    /// Moves to the next word if the current one is `text`, and returns whether it was.
     pub(super) fn accept(&mut self, text: &str) -> bool {
         let found = self.peek() == text;
         self.next += usize::from(found);

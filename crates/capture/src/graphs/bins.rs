@@ -1,4 +1,4 @@
-//! Bins of equal length over time, as many as are kept at most: when time goes on beyond the last, two become one.
+//! Bins of equal length over time, as many as are kept at most: when the time exceeds the last, two become one.
 
 /// Bins of a graph, each a pixel or two of a page.
 pub(super) const MOST: u64 = 400;

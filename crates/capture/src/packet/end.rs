@@ -9,6 +9,6 @@ pub(crate) enum End {
     Cut,
     /// Its headers go on where it ends, or contradict themselves.
     Malformed,
-    /// It goes on in a protocol that is not read into.
+    /// It continues in a protocol that is not read into.
     Unread,
 }

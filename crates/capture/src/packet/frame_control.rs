@@ -60,7 +60,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// `None` of a version that nobody knows.
+    /// `None` for an unknown version.
     pub(crate) fn new([first, flags]: [u8; 2]) -> Option<Self> {
         (first & 0b11 == 0).then_some(Self {
             kind: first >> 2 & 0b11,

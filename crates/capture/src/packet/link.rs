@@ -33,7 +33,7 @@ pub(super) fn begin<'a>(link: u16, cursor: &mut Cursor<'a>, packet: &mut Packet<
             ethernet_payload(u16::from_be_bytes([high, low]), cursor, packet)
         }
         types::NULL | types::LOOP => {
-            // The address family differs between systems; the version of IP tells the same.
+            // The address family differs between systems; the version of IP says the same.
             packet.layer(Layer::Null)?;
             cursor.pass(4)?;
             ip(cursor, packet)

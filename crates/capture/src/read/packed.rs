@@ -1,4 +1,4 @@
-//! What captures are packed in, known by what it begins with: gzip, zstd and lz4. Each is unpacked as it is read, in
+//! What captures are packed in, known by what it begins with: gzip, zstd and lz4. Each is unpacked while it is read, in
 //! bounded memory, one member or frame after the other.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -8,7 +8,7 @@ use lz4_flex::frame::FrameDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder as BlockDecoder};
 
-/// As many bytes as tell packings apart.
+/// As many bytes as distinguish packings.
 const MAGIC_BYTES: usize = 4;
 /// What gzip begins with (RFC 1952, section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];

@@ -32,7 +32,7 @@ const MOST_KEPT: usize = 1000;
 const MOST_INTERFACES: usize = 65_536;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// What a file tells beside its packets.
+/// What a file says beside its packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Told {
     /// Comments on the file, an interface or a packet.

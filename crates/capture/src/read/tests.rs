@@ -77,7 +77,7 @@ fn pcapng() -> Vec<u8> {
 fn pcapng_with_what_else_it_tells() {
     let mut file = pcapng();
     file.extend(interface_statistics(1, 5, 17));
-    // Secrets, and a type that nobody knows.
+    // Secrets, and an unknown type.
     for kind in [10_u32, 0x0bad] {
         file.extend(
             [

@@ -74,7 +74,7 @@ impl Window {
         self.bytes.get(from..from + length).unwrap_or_default()
     }
 
-    /// Goes on by so many bytes, of those that can be looked at.
+    /// Moves on by so many bytes, within what can be looked at.
     #[inline]
     pub(super) fn pass(&mut self, count: usize) {
         let count = count.min(self.end - self.start);
@@ -82,7 +82,8 @@ impl Window {
         self.offset += count as u64;
     }
 
-    /// Goes on by any number of bytes without keeping them, and counts them down; whether the stream had as many.
+    /// Moves on by any number of bytes without keeping them, and counts them down. Returns whether the stream had as
+    /// many.
     pub(super) fn skip(&mut self, count: &mut u64) -> io::Result<bool> {
         // Ends when all are passed or the stream is over.
         while *count > 0 {

@@ -8,7 +8,7 @@ use plumb_wire::ip::{ACK, SYN};
 use super::testing::{MS, Path, S, with_ident};
 use crate::testing::{Built, LINUX_SYN, ipv4, raw};
 
-/// A segment as it is sent and as it is received: translated, its numbers rewritten, and clamped.
+/// A segment when it is sent and when it is received: translated, its numbers rewritten, and clamped.
 fn both_ways(built: &Built<'_>, ident: u32, shift: u32) -> [Vec<u8>; 2] {
     let sent = with_ident(raw(built), ident);
     let up = built.ports[0] > 1023;

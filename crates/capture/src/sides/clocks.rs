@@ -18,7 +18,7 @@ const ROUND_TRIP_NS: u64 = 1_000_000_000;
 /// What two clocks drift at most against each other: a nanosecond in so many (RFC 5905, appendix A.5.5.6: 500 ppm).
 const NS_PER_DRIFT_NS: u64 = 2000;
 
-/// Which way each packet went, as far as it is known.
+/// The direction of each packet's flow, where it is known.
 pub(super) type Directions<'a> = &'a dyn Fn(FlowId) -> Option<OneDirection>;
 
 /// Compares the clocks by the fastest packets of each stretch of time.

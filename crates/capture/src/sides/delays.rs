@@ -18,7 +18,7 @@ const FIRST_WIDTH_NS: u64 = 100_000_000;
 pub(super) struct Sample {
     /// Time of the first capture.
     pub(super) at_ns: u64,
-    /// Clock of the second less that of the first, with the time on the way.
+    /// Clock of the second less the clock of the first, with the time on the path.
     pub(super) difference_ns: i64,
     pub(super) flow: FlowId,
 }

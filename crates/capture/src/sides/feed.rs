@@ -1,5 +1,5 @@
-//! One of two captures, packet by packet in the order of time: segments that the network card splits or joined are split into those of
-//! the wire, and rewritten sequence numbers are undone.
+//! One of two captures, packet by packet in the order of time. Segments that the network card splits or joined are
+//! split into the segments of the wire, and rewritten sequence numbers are undone.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

@@ -34,7 +34,7 @@ pub(super) struct Summary {
     pub(super) stamp: Option<u32>,
     pub(super) ttl: u8,
     pub(super) traffic_class: u8,
-    /// Checksum of the transport, where it is of the packet as it is on the wire.
+    /// Checksum of the transport, where it covers the packet that was on the wire.
     pub(super) checksum: Option<u16>,
     /// The network card is to write the checksum, behind the capture.
     pub(super) unwritten: bool,

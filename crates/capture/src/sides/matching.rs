@@ -16,7 +16,7 @@ const MOST_CANDIDATES: usize = 256;
 const MOST_CHANGE_NS: u64 = 3_000_000_000;
 /// Matches after which it is known whether identifications of IPv4 pass unchanged.
 const ENOUGH: u64 = 8;
-/// Stands for no packet at all.
+/// Means no packet at all.
 const NONE: u64 = u64::MAX;
 
 /// A packet that is remembered.
@@ -54,7 +54,7 @@ impl Queue {
         self.held.get_mut(usize::try_from(place).ok()?)
     }
 
-    /// Those of a hash, the latest first.
+    /// The packets of a hash, the latest first.
     fn chain(&self, newest: u64) -> impl Iterator<Item = (u64, &Held)> {
         let mut next = newest;
         let all = std::iter::from_fn(move || {
@@ -84,7 +84,7 @@ pub(super) struct Arrival {
     pub(super) summary: Summary,
     pub(super) key: u64,
     pub(super) flow: Option<FlowId>,
-    /// Clock of the second file less that of the first for the last packet of the flow, with its time on the way.
+    /// Clock of the second file less the clock of the first for the last packet of the flow, with its time on the path.
     pub(super) expected_ns: Option<i64>,
 }
 
@@ -266,7 +266,7 @@ impl Matching {
     }
 }
 
-/// Clock of the second file less that of the first, with the time on the way.
+/// Clock of the second file less the clock of the first, with the time on the path.
 pub(super) fn difference_ns(side: usize, mine_ns: u64, theirs_ns: u64) -> i64 {
     let (first, second) = match side {
         0 => (mine_ns, theirs_ns),

@@ -51,8 +51,8 @@ pub(super) struct Flow {
     /// Packets behind one that the other capture has later.
     pub(super) late: u64,
     latest_partner_ns: u64,
-    /// Time of the first capture, and clock of the second less that of the first with the time on the way, of the last
-    /// packet.
+    /// Of the last packet: the time of the first capture, and the clock of the second less the clock of the first with
+    /// the time on the path.
     pub(super) last: Option<(u64, i64)>,
     /// The smallest and the largest such difference.
     pub(super) range_ns: Option<[i64; 2]>,

@@ -1,8 +1,8 @@
 //! What the segments of a side show of its congestion window.
 //!
-//! A sender that has more to send, and whose receiver has room, stops because of its congestion window: what is on its way
-//! right before an acknowledgement lets it go on is that window. Such values are gathered by rounds, each until all is
-//! acknowledged that had been sent when it began; how far they grow in a round tells the phase.
+//! A sender that has more to send, and whose receiver has room, stops because of its congestion window. What is on its
+//! way right before an acknowledgement that lets it continue is that window. Such values are gathered by rounds, each
+//! until all is acknowledged that had been sent when it began; how far they grow in a round shows the phase.
 
 use plumb_model::results::capture::{CongestionPhase, CongestionResult};
 
@@ -83,7 +83,7 @@ pub(super) struct Congestion {
 }
 
 impl Congestion {
-    /// That of a side which sends its first full segment.
+    /// The record of a side which sends its first full segment.
     pub(super) fn new(sent: &Sent) -> Self {
         Self {
             began_ns: sent.now,
@@ -205,7 +205,7 @@ impl Congestion {
         self.enter(CongestionPhase::Recovery, now);
     }
 
-    /// The window as it is known so far, in bytes.
+    /// The window known so far, in bytes.
     pub(super) fn estimate(&self) -> Option<u32> {
         let [most, earlier] = self.most;
         let bytes = most.max(earlier);

@@ -336,7 +336,7 @@ impl Connection {
         }
     }
 
-    /// The shortest full round trip that can be told.
+    /// The shortest full round trip, where both parts of it were seen.
     #[inline]
     fn round_trip(&self) -> Option<u64> {
         Some(self.client.nearest_ns? + self.server.nearest_ns?)

@@ -147,7 +147,7 @@ impl Half {
             .saturating_sub(other.sacked.total())
     }
 
-    /// The payload of a full segment, as far as it is known.
+    /// The payload of a full segment in bytes: by the offered segment sizes, or else by the largest segment seen.
     pub(super) fn full_segment(&self, other: &Half) -> u32 {
         match other.offer {
             Some(offer) => {

@@ -10,7 +10,7 @@ const MOST_BETWEEN: u16 = 1024;
 /// The identifications of what a side sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Idents {
-    /// That of the segment with the highest sequence number.
+    /// Identification of the segment with the highest sequence number.
     highest: u16,
     /// How many new segments in a row went up.
     rises: u8,
@@ -27,7 +27,7 @@ impl Idents {
         self.highest = ident;
     }
 
-    /// Whether a packet left before another one did; `None` where identifications do not tell.
+    /// Whether a packet left before another one did; `None` where identifications do not show it.
     pub(super) fn precedes(self, ident: u16, other: u16) -> Option<bool> {
         let before = (1..=MOST_BETWEEN).contains(&other.wrapping_sub(ident));
         (self.rises >= ENOUGH).then_some(before)

@@ -8,7 +8,7 @@ use crate::packet::Segment;
 pub(super) const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 const FIRST_TYPE: u8 = 20;
-/// That of heartbeats (RFC 6520).
+/// Type of heartbeats (RFC 6520).
 const LAST_TYPE: u8 = 24;
 /// A record's longest body: TLS 1.2 allows 2048 bytes for its protection (RFC 5246, section 6.2.3).
 const MAX_BODY_BYTES: u16 = (1 << 14) + 2048;
@@ -78,7 +78,7 @@ impl Stream {
         }
     }
 
-    /// Goes on within a record that the first message is read from.
+    /// Moves on within a record that the first message is read from.
     fn pass(&mut self, count: u32) {
         self.at = self.at.wrapping_add(count);
         self.left = self.left.saturating_sub(count);

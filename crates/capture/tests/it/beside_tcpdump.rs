@@ -141,7 +141,7 @@ struct Programs {
     filter: String,
     ours: Program,
     theirs: Program,
-    /// That of `tcpdump -O`.
+    /// The program of `tcpdump -O`.
     unoptimised: Program,
     counts: [Cell<u32>; 2],
 }
@@ -222,7 +222,7 @@ fn on_wireless() {
 
 #[test]
 fn every_field_of_a_comparison_asks_for_its_protocol() {
-    // libpcap asks for that of the leftmost alone, and reads what lies there in other packets.
+    // libpcap asks for the protocol of the leftmost field alone, and reads what lies there in other packets.
     let filter = "1 + tcp[13] = 3";
     let ours = Filter::parse(filter).unwrap().compile(1).unwrap();
     let mut frame = [0; 60];

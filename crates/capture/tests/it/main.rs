@@ -1,4 +1,4 @@
-//! Filters beside those of tcpdump.
+//! Filters beside tcpdump's filters.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 

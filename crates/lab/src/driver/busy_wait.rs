@@ -1,12 +1,12 @@
-//! Whether the thread of one direction goes on, sleeps or rests. Pure: times are arguments.
+//! Whether the thread of one direction continues, sleeps or rests. Pure: times are arguments.
 //!
-//! To sleep until a time has a price: the timer's interrupt and waking up take some
-//! microseconds of a processor, in a virtual machine 20. Whoever sleeps for less than that is late
-//! and has saved nothing, so what is due sooner is waited for awake.
+//! To sleep until a time has a price: the timer's interrupt and waking up take some microseconds of a processor, in a
+//! virtual machine 20. A thread that sleeps for less than that is late and has saved nothing, so what is due sooner is
+//! waited for awake.
 //!
-//! A thread of real-time priority that never sleeps is stopped by the kernel for 50 ms of every
-//! second (`sched_rt_runtime_us`, sched(7)), and keeps everybody else from its processor until
-//! then. So it rests of its own accord: briefly and often.
+//! A thread of real-time priority that never sleeps is stopped by the kernel for 50 ms of every second
+//! (`sched_rt_runtime_us`, sched(7)), and keeps all other threads from its processor until then. So it rests of its own
+//! accord: briefly and often.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ pub(super) struct Member {
 }
 
 impl Contention {
-    /// Nobody is at work yet.
+    /// No thread is at work yet.
     pub(crate) fn new() -> Self {
         Self {
             at_work: Arc::default(),
@@ -47,7 +47,8 @@ impl Contention {
 }
 
 impl Member {
-    /// Tells whether this thread has much to do from now on, and is told how many have.
+    /// Sets whether this thread has much to do from now on, and returns how much room the threads with much to do leave
+    /// it.
     pub(super) fn room(&mut self, at_work: bool) -> Room {
         let all = &self.contention.at_work;
         match (self.at_work, at_work) {

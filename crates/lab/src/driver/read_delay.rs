@@ -1,8 +1,8 @@
 //! How long packets wait at the device before the driver reads them. Pure: times are arguments.
 //!
-//! Nothing in a packet tells when it came. So where the device has not been empty for a while, the
-//! driver puts a mark behind the packets that wait, and sees when it reads that. There is one at a
-//! time, and none where the driver keeps up.
+//! A packet does not show when it came. So where the device has not been empty for a while, the driver puts a mark
+//! behind the packets that wait, and sees when it reads that. There is one at a time, and none where the driver keeps
+//! up.
 
 use std::time::Duration;
 
@@ -11,8 +11,7 @@ use plumb_link::time::Time;
 /// What a mark begins with: the first byte is of no version of IP.
 const MAGIC: [u8; 8] = *b"\0plmblab";
 
-/// A packet of the driver's own: [`MAGIC`], and when it was put there, so that nobody else's passes
-/// for it.
+/// A packet of the driver's own: [`MAGIC`], and when it was put there, so that no other packet is taken for it.
 type Mark = [u8; 16];
 
 /// What is known of the packets that wait at a device.
@@ -70,8 +69,7 @@ impl ReadDelay {
         self.waited.max(at_least)
     }
 
-    /// The device may not be empty: a mark is put there, where it is time for one. `put` tells
-    /// whether it is there.
+    /// The device may not be empty: a mark is put there, where it is time for one. `put` returns whether it is there.
     pub(super) fn ask(&mut self, now: Time, put: impl FnOnce(&Mark) -> bool) {
         let for_long = |since: Option<Time>| since.map(|since| now - since >= self.patience);
         let is_time = self.pending.is_none()

@@ -1,5 +1,5 @@
-//! How the thread of one direction waits for the next departure, the next packet, or whoever
-//! steers it. When it does is `busy_wait.rs`.
+//! How the thread of one direction waits for the next departure, the next packet, or a change of its settings. When it
+//! waits is decided in `busy_wait.rs`.
 //!
 //! The timer stays set while packets come and go: to set it for each anew would cost more than
 //! being woken.
@@ -89,8 +89,8 @@ impl Waiter {
         self.pace = BusyWait::new(median);
     }
 
-    /// Returns when there may be something to do: `next` is due or nearly, a packet waits at
-    /// `from` (`more`: it may already), or somebody has written to `wake`.
+    /// Returns when there may be something to do: `next` is due or nearly, a packet waits at `from` (`more`: it may
+    /// already), or another thread has written to `wake`.
     pub(super) fn wait(
         &mut self,
         next: Option<Time>,

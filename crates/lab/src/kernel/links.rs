@@ -67,7 +67,7 @@ pub(crate) fn render(scenario: &Scenario) -> Result<Vec<Direction<'_>>, LabError
         .collect()
 }
 
-/// Gives the links their disciplines. Returns what must be told.
+/// Gives the links their disciplines. Returns what the user must know about them.
 ///
 /// # Errors
 /// Without `tc`, and when the kernel refuses.

@@ -1,5 +1,5 @@
-//! A direction of a link as the kernel's own queueing disciplines: what `tc` (iproute2) is to be
-//! told. Pure: it renders, and whoever calls runs it.
+//! A direction of a link as the kernel's own queueing disciplines: the arguments of `tc` (iproute2). Pure: it renders,
+//! and the caller runs it.
 //!
 //! The tree at a device, from the outside: netem(8) for delay and loss ([`Netem`]), inside it tbf(8)
 //! for the rate ([`Line`]), inside that the queue ([`Queue`]); or tc-cake(8), which is both. The

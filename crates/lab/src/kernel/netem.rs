@@ -24,8 +24,7 @@ const HEADROOM_PACKETS: f64 = 1000.0;
 /// The smallest frame of an Ethernet on the line, with preamble and gap, in bits.
 const SMALLEST_FRAME_BITS: f64 = 84.0 * 8.0;
 
-/// What netem is to do. All zero: nothing, and then it is left out, because a netem that was told
-/// nothing still queues.
+/// What netem is to do. Where all is zero it is left out, because a netem without settings still queues.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Netem {
     /// Delay of every packet.

@@ -13,7 +13,7 @@ const HOLD: Duration = Duration::from_millis(50);
 struct Held {
     direction: Direction,
     packet: Packet,
-    /// When it was reported, by the clock that nobody sets.
+    /// When it was reported, by the monotonic clock.
     reported_ns: u64,
 }
 

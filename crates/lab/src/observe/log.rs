@@ -172,7 +172,7 @@ mod tests {
         let mut tap = log
             .0
             .tap("line.up".to_owned().try_into().unwrap(), Wants::Outcomes);
-        // More than waits at once, and nobody takes any.
+        // More than the channel holds, and none is taken out.
         let too_many = crate::observe::tap::MOST_WAITING as u64 + 3;
         for number in 0..too_many {
             tap.outcomes(vec![outcome(number)], 0);

@@ -1,5 +1,5 @@
-//! Looking on while a link carries packets: a log of what became of each, and captures at the
-//! ends. Whoever looks never holds up the link: what is not taken in time is counted instead.
+//! Observers of a link that carries packets: a log of what became of each, and captures at the ends. An observer never
+//! holds up the link: what is not taken in time is counted instead.
 
 mod capture;
 mod in_order;
@@ -22,7 +22,7 @@ use crate::instance::Instance;
 use crate::scenario::LinkEnd;
 use plumb_model::direction::OneDirection;
 
-/// What somebody wants to see.
+/// What an observer is to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sight {
@@ -37,7 +37,7 @@ pub enum Sight {
     },
 }
 
-/// Somebody who looks on, and writes down what there is to see.
+/// An observer, which writes down what there is to see.
 pub(crate) enum Observer {
     Log(Log),
     Capture(Capture),

@@ -14,11 +14,11 @@ use crate::instance::Instance;
 /// How soon the thread notices that it is to end.
 const NOTICE: Duration = Duration::from_millis(50);
 
-/// How long it goes on writing what waits when it is to end: longer than 4000 packets take.
+/// How long it continues to write what waits when it is to end: longer than 4000 packets take.
 const REST_WITHIN: Duration = Duration::from_secs(1);
 
-/// The thread that writes. It ends soon after [`Self::end`], once it has written what waits, or when
-/// the file takes no more; the laboratory goes on.
+/// The thread that writes. It ends soon after [`Self::end`], once it has written what waits, or when the file takes no
+/// more; the laboratory continues.
 pub(crate) struct Scribe {
     thread: JoinHandle<io::Result<()>>,
     stop: Arc<AtomicBool>,

@@ -26,7 +26,7 @@ pub(crate) enum Wants {
     AtReceiver,
 }
 
-/// Something that an observer is told.
+/// A message from a driver to an observer.
 pub(crate) enum Seen {
     /// A packet at an end of the link.
     Packet {
@@ -34,7 +34,7 @@ pub(crate) enum Seen {
         direction: Direction,
         packet: Packet,
     },
-    /// What became of packets of a direction, and of how many more nobody kept account.
+    /// What became of packets of a direction, and how many more went unrecorded.
     Outcomes {
         of: Arc<LinkEnd>,
         outcomes: Vec<Outcome>,
@@ -42,7 +42,7 @@ pub(crate) enum Seen {
     },
 }
 
-/// What a driver tells an observer through.
+/// The channel through which a driver reports to an observer.
 pub(crate) struct Tap {
     wants: Wants,
     of: Arc<LinkEnd>,
@@ -126,7 +126,7 @@ impl Tap {
         });
     }
 
-    /// Tells what became of packets.
+    /// Reports what became of packets.
     pub(crate) fn outcomes(&mut self, outcomes: Vec<Outcome>, missed: u64) {
         if self.wants_outcomes() && (missed > 0 || !outcomes.is_empty()) {
             let of = Arc::clone(&self.of);

@@ -1,4 +1,4 @@
-//! What single settings cannot tell: names that are given twice or to nothing, cells that do not go
+//! Contradictions between settings that are each valid: names that are given twice or to nothing, cells that do not go
 //! together, truths about what is not there. The plan ([`layout`]) has the last word: it finds what routes and
 //! multicast make impossible.
 
@@ -11,8 +11,8 @@ use crate::problem::{Problem, each};
 use crate::vary::vary;
 use plumb_model::direction::OneDirection;
 
-/// The most nodes, and the most links and lans: every node has a route to every link, and so many
-/// links the third byte of 10.0.0.0/16 tells apart.
+/// The most nodes, and the most links and lans: every node has a route to every link, and the third byte of 10.0.0.0/16
+/// numbers so many links.
 const MAX_PARTS: usize = 256;
 
 /// The most nodes on a lan: the last byte of an IPv4 address, less the network and the broadcast.
@@ -22,7 +22,7 @@ const MAX_ON_LAN: usize = 254;
 /// terminating zero, `linux/if.h`).
 const MAX_NAME_BYTES: usize = 15;
 
-/// Names that mean something else to the kernel, to ip-route(8) or to whoever looks them up.
+/// Names that mean something else to the kernel, to ip-route(8) or to a resolver.
 const TAKEN: [&str; 4] = ["all", "default", "lo", "localhost"];
 
 /// The least MTU with which a device has IPv4 (`net/ipv4/devinet.c`) and IPv6 (RFC 8200 section 5),
@@ -109,7 +109,7 @@ impl<'a> Parts<'a> {
             for (i, name) in list.iter().enumerate() {
                 let earlier = list.get(..i).unwrap_or_default();
                 let named = check_name(kind, name, earlier);
-                // Lans have their names behind those of links.
+                // The names of lans come after the names of links.
                 let (key, number) = match i.checked_sub(links.len()) {
                     Some(of_lan) if kind == "link" => ("lan", of_lan),
                     _ => (kind, i),
@@ -388,8 +388,7 @@ fn is_name(name: &str) -> bool {
         && !is_number(name)
 }
 
-/// Whether a name is looked up by nobody, because it is an address itself (inet_aton(3)): its last part is
-/// a number.
+/// Whether a name is never looked up, because it is an address itself (inet_aton(3)): its last part is a number.
 fn is_number(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     let of = |digits: &str, radix| digits.chars().all(|c: char| c.is_digit(radix));

@@ -28,8 +28,9 @@ pub(super) fn line(text: &str, error: &toml::de::Error) -> Option<usize> {
     Some(line_of(text, element.span().start))
 }
 
-/// Looks through the arrays of a table, also those of tables inside it. The error comes of an element if it does not
-/// come without any, and of the last of the fewest with which it does.
+/// Searches the arrays of a table, and of the tables inside it, for the element that causes an error. An array contains
+/// it if the error is gone with the array empty. The element is then the last of the shortest beginning of the array
+/// that still causes the error.
 fn wrong_element<'a, 'i>(
     written: &'a Spanned<DeValue<'i>>,
     table: &Table,

@@ -45,7 +45,7 @@ pub struct Scenario {
     /// Whether it has IPv6 beside IPv4.
     #[serde(default = "yes")]
     pub ipv6: bool,
-    /// The machines; commands run in the first unless told otherwise.
+    /// The machines; commands run in the first unless another is named.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeSpec>,
     #[serde(rename = "link", default)]
@@ -152,7 +152,7 @@ pub struct ServiceSpec {
     pub port: u16,
 }
 
-/// Something that goes on in the network beside what is measured.
+/// A program that runs in the network beside what is measured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficSpec {

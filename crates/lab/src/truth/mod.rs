@@ -51,8 +51,8 @@ pub fn recorded(scenario: &Scenario, stats: &LabStats) -> Verdict {
     verdict
 }
 
-/// What processors and clocks lack. All nodes of a laboratory share those of the machine below it, and no link of a scenario
-/// changes them.
+/// Causes in processors and clocks. All nodes of a laboratory share the processors and clocks of the machine below it,
+/// and no link of a scenario changes them.
 const OF_THE_MACHINE: [Cause; 5] = [
     Cause::ClockSourceSlow,
     Cause::CpuQuota,

@@ -12,10 +12,9 @@ use crate::stats::{LabStats, WayStats};
 use plumb_model::direction::OneDirection;
 use plumb_model::protocol::Protocol;
 
-/// Bounds on what a probe's round trip may add to the time that the links recorded for the very
-/// same packets: the stacks and schedulers of four namespaces on one machine. What each link on the
-/// way was late by comes on top: it is as late to take a packet in, before its record begins, as it is
-/// to give one on.
+/// Bounds on what a probe's round trip may add to the time that the links recorded for the very same packets: the
+/// stacks and schedulers of four namespaces on one machine. The lateness of each link on the path comes on top: a link
+/// takes a packet in, before its record begins, as late as it gives one on.
 const PROBE_ERROR_P50_S: f64 = 0.0003;
 /// The same for one probe in twenty, of those that found a processor when they needed one.
 const PROBE_ERROR_P95_S: f64 = 0.002;
@@ -26,7 +25,7 @@ const MOMENTS: f64 = 3.0;
 /// The kind of cell whose packets arrive and are discarded.
 const CORRUPT: &str = "corrupt";
 
-/// A probe, as it is called in a Run: protocol, identifier, sequence number.
+/// A probe's name in a Run: protocol, identifier, sequence number.
 type Key = (Protocol, u64, u64);
 
 /// What the links did with a probe and its answer.

@@ -110,7 +110,7 @@ fn links(ways: [(&str, OneDirection, WayStats); 4]) -> LabStats {
     }
 }
 
-/// Two links, of which the second loses probes on the way up.
+/// Two links, of which the second loses probes upwards.
 fn two_links(late_s: f64, loses: impl Fn(u64) -> bool) -> LabStats {
     let sound = || way(late_s, |_| false);
     links([

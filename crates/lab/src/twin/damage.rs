@@ -13,7 +13,7 @@ const BURST_PACKETS: f64 = 1.5;
 /// Fewer datagrams than these do not show a share of a percent.
 const ENOUGH: u64 = 300;
 
-/// Loss that is more than this is that of a path which carries nothing.
+/// With more loss than this, a path carries nothing.
 const MOST_RATIO: f64 = 0.9;
 
 /// A path whose other share is this many times as large loses in that direction alone.

@@ -81,12 +81,12 @@ impl Draft {
         self.sysctls.insert((end, key), value);
     }
 
-    /// Says what the Run does not tell.
+    /// Notes something that the Run does not show.
     pub(super) fn unknown(&mut self, what: impl Into<String>) {
         self.unknown.push(what.into());
     }
 
-    /// What the Run does not tell, in order.
+    /// What the Run does not show, in order.
     pub(super) fn into_unknown(self) -> Vec<String> {
         self.unknown
     }

@@ -88,7 +88,8 @@ pub(super) fn put(measured: &Measured<'_>, draft: &mut Draft) {
     }
 }
 
-/// What the bucket of a policer of UDP holds, which no TCP shows: as that of one that TCP fills to nine tenths.
+/// What the bucket of a policer of UDP holds, as a share of the bandwidth-delay product. No TCP shows it, so it is
+/// taken as if TCP filled its rate to nine tenths.
 const UDP_HELD: f64 = 0.4;
 
 /// What a bucket held of the bandwidth-delay product, by the share of its rate that was carried.

@@ -132,7 +132,7 @@ fn held_by<'a>(measured: &Measured<'a>, directed: &Directed<'_>) -> Option<&'a F
     })
 }
 
-/// Those of them that may be in either direction where their place is not a line.
+/// Causes of [`HELD_BY`] that may be in either direction where their place is not a line.
 const OF_A_PATH: [Cause; 4] = [
     Cause::PathLoss,
     Cause::Corruption,

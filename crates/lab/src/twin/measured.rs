@@ -191,7 +191,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// From here on, in seconds, packets waited enough to tell: CoDel's target (RFC 8289).
+/// From this queueing delay on, in seconds, packets waited noticeably: CoDel's target (RFC 8289).
 pub(super) const WAITS_S: f64 = 0.005;
 
 impl Directed<'_> {
@@ -257,7 +257,7 @@ fn share(part: u64, whole: u64) -> f64 {
     ratio(part as f64 / whole.max(1) as f64)
 }
 
-/// Whether all figures of a distribution are numbers in their order, as those of a file need not be.
+/// Whether all figures of a distribution are numbers in their order, which is not certain of figures from a file.
 fn is_sound(spread: &Distribution) -> bool {
     let rising = [
         spread.min, spread.p5, spread.p25, spread.p50, spread.p75, spread.p95, spread.p99,

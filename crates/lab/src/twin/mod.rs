@@ -1,4 +1,4 @@
-//! The twin: a scenario that reproduces the path of a Run, as far as the Run tells it. Pure.
+//! The twin: a scenario that reproduces the path of a Run, as far as the Run shows it. Pure.
 //!
 //! Each aspect of a path is a file, which reads what was measured (`measured`) and puts cells, settings and what is not known into
 //! a draft (`draft`). What comes out is text that the lab reads, with the reason of each cell beside it.

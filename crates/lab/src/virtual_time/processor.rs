@@ -22,7 +22,7 @@ impl Processor {
     /// runs; on any where all have one.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub(super) fn take() -> io::Result<Self> {
         let allowed = sched_getaffinity(Pid::from_raw(0))?;
         let numbers: Vec<usize> = (0..CpuSet::count())

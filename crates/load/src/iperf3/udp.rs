@@ -33,11 +33,11 @@ const BEGIN_WAITS: [Duration; 3] = [
     Duration::from_secs(2),
 ];
 
-/// How often a server is to look whether datagrams are due, in microseconds: at its own 1000, those of 100 Mbit/s leave nine at a
-/// time, which a short queue drops.
+/// How often a server is to look whether datagrams are due, in microseconds. At its own 1000, a stream of 100 Mbit/s
+/// leaves in bursts of nine datagrams, which a short queue drops.
 const PACING_US: u64 = 50;
 
-/// How often it is looked meanwhile whether the server goes on.
+/// How often it is checked meanwhile whether the server continues.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What all datagrams have together that begin a stream.
@@ -138,8 +138,8 @@ impl Datagrams {
         Ok(opened)
     }
 
-    /// A socket that the server has been told of, and whether it answered: it answers once, and where that is lost, it still
-    /// knows the socket. Once it knows all of them, it goes on by itself.
+    /// A socket that has been announced to the server, and whether it answered. The server answers once; where that is
+    /// lost, it still knows the socket. Once it knows all of them, it continues by itself.
     fn begin(
         &self,
         address: SocketAddr,
@@ -209,9 +209,9 @@ pub(super) fn counted(report: &UdpReport, up: u32) -> Vec<StreamResults> {
     sent.chain(received).collect()
 }
 
-/// The server's record of what it received. What it sent is not in it: it goes on until it hears of the end, so that nobody
-/// knows how much of that was lost.
-/// It counts from before this end heard of the beginning: its time is longer by the round trip.
+/// The server's record of what it received. What it sent is not in it: it sends until it hears of the end, so that it
+/// is unknown how much of that was lost. It counts from before this end heard of the beginning: its time is longer by
+/// the round trip.
 pub(super) fn record(theirs: &Results, ours: &Report, round_trip_s: f64) -> Report {
     let elapsed_s = ours.elapsed_s;
     let received = ours.udp.senders.iter().filter_map(|sent| {

@@ -48,7 +48,7 @@ const WRITES: usize = 32;
 const MESSAGES: usize = 8;
 const MESSAGE_BYTES: usize = 65_536;
 
-/// The name that the client says; nobody looks at it, since the fingerprint alone decides.
+/// The server name of the client; it is not checked, since the fingerprint alone decides.
 const NAME: &str = "plumb";
 
 /// What was seen of a connection.
@@ -56,7 +56,7 @@ const NAME: &str = "plumb";
 pub(super) struct Seen {
     pub(super) sender: QuicSender,
     pub(super) handshake_s: Option<f64>,
-    /// What its socket dropped; nothing where the kernel does not tell.
+    /// What its socket dropped; nothing where the kernel does not report it.
     pub(super) drops: Option<Drops>,
     pub(super) ended: Option<StreamEnd>,
     pub(super) samples: Vec<QuicSample>,
@@ -64,7 +64,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Of a connection that nothing can be told of.
+    /// The record of a connection that failed, with nothing but the reason.
     pub(super) fn failed(t_s: f64, why: &str) -> Self {
         Self {
             ended: Some(StreamEnd {

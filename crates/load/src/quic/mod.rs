@@ -1,8 +1,8 @@
 //! QUIC connections of one end of a phase: a thread each, which drives a state machine (quinn-proto:
 //! no sockets, no clock, no runtime of its own) over a UDP socket of ours.
 //!
-//! Each carries one stream of payload, opened by whichever end sends. Certificates are those of the
-//! TLS streams ([`crate::tls`]).
+//! Each carries one stream of payload, opened by whichever end sends. Certificates are the same as for the TLS streams
+//! ([`crate::tls`]).
 
 mod connection;
 mod stream;
@@ -31,7 +31,7 @@ const STACK_BYTES: usize = 1024 * 1024;
 /// Prepares the socket of a QUIC stream, at either end: both receive.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub(crate) fn prepare_quic(socket: &BulkSocket) -> io::Result<()> {
     socket.set_receive_buffer(RECEIVE_BUFFER_BYTES)?;
     // Path MTU discovery must see what is too large (RFC 8899).
@@ -95,7 +95,7 @@ impl QuicStreams {
         total(&self.senders)
     }
 
-    /// Waits for the threads, which have been told to stop, and tells what they saw.
+    /// Waits for the threads, which have been asked to stop, and returns what they saw.
     pub(crate) fn finish(self, elapsed_s: f64) -> QuicReport {
         let join = |thread: JoinHandle<Seen>| {
             thread

@@ -1,8 +1,8 @@
-//! A sender that yields to all others: LEDBAT++ above the kernel's TCP. What it decides is in
-//! [`super::ledbat`]; here the connection is asked how it fares, and held to what came of it.
+//! A sender that yields to all others: LEDBAT++ above the kernel's TCP. What it decides is in [`super::ledbat`]; here
+//! the connection is asked how it fares, and held to what came of it.
 //!
-//! The window is kept by pacing: what leaves in a round trip is one window. The kernel's own
-//! congestion control below goes on, and whichever of the two wants less has its way.
+//! The window is kept by pacing: what leaves in a round trip is one window. The kernel's own congestion control below
+//! stays in force; the one that allows less decides.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -40,8 +40,8 @@ impl Background {
         })
     }
 
-    /// Looks at the connection where it is time to, and paces it accordingly. Before the first
-    /// round trip is known, and where the kernel does not tell, it is left as it is.
+    /// Looks at the connection where it is time to, and paces it accordingly. Before the first round trip is known, and
+    /// where the kernel does not report, it is left unchanged.
     pub(super) fn look(&mut self, stream: &TcpStream) {
         let now = Instant::now();
         if self.looked.is_some_and(|looked| now < looked + LOOK_EVERY) {

@@ -1,17 +1,16 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01, after RFC 6817): the window of a sender that
-//! takes what nobody else wants. It measures by round trips how long the queue of its path is, fills
-//! a queue that is short and leaves one that is long to the flows that filled it.
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01, after RFC 6817): the window of a sender that takes what no other
+//! flow wants. It measures by round trips how long the queue of its path is, fills a queue that is short and leaves one
+//! that is long to the flows that filled it.
 //!
-//! Pure: the caller looks at the connection some times each round trip, tells what it saw, and
-//! limits what leaves to the window that it gets. The draft counts acknowledgements; here
-//! a look stands for all that came since the look before, as a share of a round trip.
+//! Pure: the caller looks at the connection some times each round trip, reports what it saw, and limits what leaves to
+//! the window that it gets. The draft counts acknowledgements; here a look counts as all that came since the look
+//! before, as a share of a round trip.
 //!
-//! Two things are not the draft's. A queue that is no longer than the target overflows before it
-//! seems long, and the draft would take as much of it as any other TCP, until it happens to be the one
-//! whose packet is lost. So the target is a part ([`OF_FULL_QUEUE`]) of what the queue holds, as far as
-//! losses and the longest delay tell, and the draft's target is the most.
-//! And where the target is short beside the path, the draft's decrease, W · (delay / target − 1) a round
-//! trip, takes far more than is too much: here it is the part of the window that is in the queue beyond
+//! Two things are not the draft's. A queue that is no longer than the target overflows before it seems long, and the
+//! draft would take as much of it as any other TCP, until it happens to be the one whose packet is lost. So the target
+//! is a part ([`OF_FULL_QUEUE`]) of what the queue holds, as far as losses and the longest delay show, and the draft's
+//! target is the most. And where the target is short beside the path, the draft's decrease, W · (delay / target − 1) a
+//! round trip, takes far more than is too much. Here the decrease is the part of the window that is in the queue beyond
 //! the target, once until that shows.
 
 use std::time::Duration;
@@ -115,8 +114,7 @@ impl Ledbat {
         }
     }
 
-    /// Takes note of a look, and tells how many payload bytes a second may leave: one window each
-    /// round trip.
+    /// Takes note of a look, and returns how many payload bytes a second may leave: one window each round trip.
     pub(super) fn look(&mut self, look: &Look) -> u64 {
         let round_s = look.round_trip.as_secs_f64();
         if round_s <= 0.0 {
@@ -133,7 +131,7 @@ impl Ledbat {
         (self.window_segments * f64::from(look.segment_bytes) / round_s) as u64
     }
 
-    /// A loss halves the window, once each round trip, and tells what the queue holds.
+    /// A loss halves the window, once each round trip, and shows what the queue holds.
     fn loss(&mut self, look: &Look) {
         let lost = look.retransmits > self.retransmits;
         self.retransmits = look.retransmits;

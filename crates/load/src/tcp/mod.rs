@@ -57,7 +57,7 @@ pub(crate) fn tail(stream: u32, socket: &TcpStream, negotiated: &Negotiated) -> 
 /// A TCP stream and its connection.
 #[derive(Debug)]
 pub struct TcpLoad {
-    /// Its number among those of its direction.
+    /// Its number among the streams of its direction.
     pub number: u32,
     pub flow: TcpFlow,
     pub socket: TcpStream,
@@ -276,7 +276,7 @@ impl TcpStreams {
         }
     }
 
-    /// Waits for the threads, which have been told to stop, and aborts the connections.
+    /// Waits for the threads, which have been asked to stop, and aborts the connections.
     pub(crate) fn finish(mut self, elapsed_s: f64) -> TcpLogs {
         self.probed.clear();
         // The sockets live until the last sample is taken.
@@ -351,7 +351,7 @@ impl TcpStreams {
         }
     }
 
-    /// Sets what the sockets need, and tells what the senders got.
+    /// Sets what the sockets need, and returns what the senders got.
     fn prepare(
         &mut self,
         outgoing: &[Prepared],

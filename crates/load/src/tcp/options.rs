@@ -22,7 +22,7 @@ pub(crate) fn options(flow: &TcpFlow) -> TcpOptions {
     }
 }
 
-/// Sets on a connected socket what the stream asks for; tells what this end did not get.
+/// Sets on a connected socket what the stream asks for; returns what this end did not get.
 pub(super) fn apply(socket: &TcpStream, flow: &TcpFlow) -> Vec<String> {
     let refused = options(flow).set(&socket);
     let became = tcp::negotiated(&socket).unwrap_or_default();

@@ -25,11 +25,11 @@ use crate::tls::{Pipe, TlsSession};
 /// Bytes of one read: several records of the largest size.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Reads before somebody else may have the connection.
+/// Reads before another thread may have the connection.
 const READS: usize = 4;
 
-/// What may wait to be sent beside payload: answers to 8,000 requests, of which nobody sends a
-/// hundred a second. Who lets more wait does not read.
+/// What may wait to be sent beside payload: answers to 8,000 requests, while no client sends a hundred a second. A far
+/// end that lets more wait does not read.
 const MOST_WAITING_BYTES: usize = 64 * 1024;
 
 /// Requests that may be under way on one connection: far more than are sent in the longest round
@@ -124,8 +124,8 @@ impl Connection {
         }
     }
 
-    /// Runs it until the stage is over or it fails, and returns within [`POLL_INTERVAL`] of that.
-    /// Adds to `counter` the payload that came. Tells how it ended when it failed.
+    /// Runs it until the stage is over or it fails, and returns within [`POLL_INTERVAL`] of that. Adds to `counter` the
+    /// payload that came. Returns how it ended when it failed.
     pub(super) fn run(&self, counter: &AtomicU64, stage: &Stage) -> Option<StreamEnd> {
         match self.carry(counter, stage) {
             Ok(()) => None,
@@ -224,7 +224,7 @@ impl State {
         Ok(())
     }
 
-    /// An answer that nobody asked for is none.
+    /// An answer to no request is not counted.
     fn note(&mut self, id: u32) {
         let place = self.asked.iter().position(|(asked, _)| *asked == id);
         if let Some((_, since)) = place.and_then(|place| self.asked.remove(place)) {

@@ -56,10 +56,10 @@ impl Destination {
     }
 }
 
-/// Counts what comes in until the stage is over, the budget is spent by what came in alone, or
-/// the connection ends, and returns within twice [`POLL_INTERVAL`] of that:
-/// when it is told to stop it still counts what the kernel already holds. A file may hold it up
-/// longer. A connection that is `alone` wakes its reader less often. Tells how the stream ended when it was not told to.
+/// Counts what comes in until the stage is over, the budget is spent by what came in alone, or the connection ends. It
+/// returns within twice [`POLL_INTERVAL`] of that: when it is asked to stop it still counts what the kernel already
+/// holds. A file may hold it up longer. A connection that is `alone` wakes its reader less often. Returns how the
+/// stream ended when it ended unasked.
 pub(super) fn run(
     stream: &TcpStream,
     mut pipe: Pipe<'_>,

@@ -15,8 +15,8 @@ use crate::file::{Ready, Source};
 use crate::phase_state::{POLL_INTERVAL, Stage, retry};
 use crate::tls::Pipe;
 
-/// Most bytes of one write where nobody asks for another size: between two namespaces of one machine
-/// a connection carried 61 to 75 Gbit/s so, and 51 to 60 in writes of [`SMALL_WRITE_BYTES`] (Linux 6.18).
+/// Most bytes of one write where no other size is asked for: between two namespaces of one machine a connection carried
+/// 61 to 75 Gbit/s so, and 51 to 60 in writes of [`SMALL_WRITE_BYTES`] (Linux 6.18).
 pub(super) const WRITE_BYTES: usize = 1024 * 1024;
 
 /// Bytes of one write on a slow connection: as programs write.
@@ -80,12 +80,11 @@ impl Origin {
     }
 }
 
-/// Sends until the stage is over or the connection fails, and returns within [`POLL_INTERVAL`]
-/// of that. Sends nothing beyond the budget, but stays until it is told to
-/// stop, since its data is still on the way. A write is all that is ready, if `whole`, and else as
-/// [`Writes`] says. At the end of a file it stays until all of it has
-/// arrived. Where it is to yield, `background` paces it. Adds to `buffer_wait_us` what it waited for
-/// the send buffer. Tells how the stream ended when it failed.
+/// Sends until the stage is over or the connection fails, and returns within [`POLL_INTERVAL`] of that. Sends nothing
+/// beyond the budget, but stays until it is asked to stop, since its data is still on the way. A write is all that is
+/// ready, if `whole`, and else as [`Writes`] says. At the end of a file it stays until all of it has arrived. Where it
+/// is to yield, `background` paces it. Adds to `buffer_wait_us` what it waited for the send buffer. Returns how the
+/// stream ended when it failed.
 pub(super) fn run(
     stream: &TcpStream,
     mut pipe: Pipe<'_>,
@@ -138,9 +137,9 @@ pub(super) fn run(
     None
 }
 
-/// How large writes are: what the connection carries in [`Writes::LONGEST`], within bounds. The kernel takes a
-/// large one whole where it would not take as much in small ones, for the reason that
-/// [`wait_for_room`] tells, and a small send buffer would not show.
+/// How large writes are: what the connection carries in [`Writes::LONGEST`], within bounds. The kernel takes a large
+/// one whole where it would not take as much in small ones, for the reason at [`wait_for_room`], and a small send
+/// buffer would not show.
 #[derive(Debug)]
 struct Writes {
     since: Instant,

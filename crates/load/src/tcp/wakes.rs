@@ -28,7 +28,7 @@ const BUFFER_PARTS: usize = 8;
 pub(super) struct Wakes {
     since: Instant,
     bytes: u64,
-    /// What the kernel was told: one byte to begin with.
+    /// The least bytes that wake the reader, as set in the kernel: one byte to begin with.
     least: usize,
     /// Never more than one read takes.
     most: usize,

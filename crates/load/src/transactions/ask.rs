@@ -100,10 +100,9 @@ impl Schedule {
         }
     }
 
-    /// Waits until the next one may begin; `None` when the stage is over. Tells when it was due
-    /// if the one before took longer than that: its time counts from then on, so that slow ones do
-    /// not hide those that wait behind them. One that this thread merely woke up late for counts
-    /// from its beginning.
+    /// Waits until the next one may begin; `None` when the stage is over. Returns when it was due if the one before
+    /// took longer than that: its time counts from then on, so that slow ones do not hide those that wait behind them.
+    /// One that this thread merely woke up late for counts from its beginning.
     fn next(&mut self, stage: &Stage, log: &mut TransactionLog) -> Option<Option<Instant>> {
         let Some((due, interval)) = self.due else {
             return (!stage.is_over()).then_some(None);
@@ -133,7 +132,7 @@ enum Link {
         tls: Option<TlsSession>,
         scratch: Vec<u8>,
     },
-    /// Each over a connection of its own; the data connection stands for the stream.
+    /// Each over a connection of its own; the data connection shows whether the far end still holds the stream.
     Each {
         number: u32,
         stands_for_it: TcpStream,

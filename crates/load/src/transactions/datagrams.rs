@@ -1,4 +1,4 @@
-//! Transactions over UDP: the echo of the native protocol answers them, with as much as it is asked for.
+//! Transactions over UDP: the echo of the native protocol answers them, with as many bytes as the request says.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

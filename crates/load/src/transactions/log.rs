@@ -53,7 +53,7 @@ impl TransactionLog {
         }
     }
 
-    /// That of a stream that never began.
+    /// The log of a stream that never began.
     pub fn failed(why: impl Into<String>) -> Self {
         let mut log = Self::of_stream();
         log.fail(why.into());

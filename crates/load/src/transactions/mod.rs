@@ -72,8 +72,8 @@ impl TransactionStreams {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Waits for the threads, which have been told to stop, and tells what was asked of the far
-    /// end: one log for each kind of flow, in their order.
+    /// Waits for the threads, which have been asked to stop, and returns what was asked of the far end: one log for
+    /// each kind of flow, in their order.
     pub(crate) fn finish(self) -> Vec<(TransactionFlow, TransactionLog)> {
         let mut logs: Vec<(TransactionFlow, TransactionLog)> = Vec::new();
         for (flow, thread) in self.asking {

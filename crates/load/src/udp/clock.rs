@@ -1,5 +1,5 @@
-//! Times of packets. Both ends write and read CLOCK_REALTIME, which the kernel stamps packets
-//! with; when somebody steps it, both go on as if nobody had, and say so.
+//! Times of packets. Both ends write and read CLOCK_REALTIME, which the kernel stamps packets with. When it is stepped,
+//! both continue as if it had not been, and report it.
 
 use plumb_net::clock::{apart_ns, monotonic_ns};
 
@@ -7,7 +7,7 @@ use plumb_net::clock::{apart_ns, monotonic_ns};
 /// them, several times over, and a hundredth of what a step is worth that anybody makes.
 const STEP_NS: u64 = 1_000_000;
 
-/// CLOCK_REALTIME as it would be had nobody stepped it since the start.
+/// CLOCK_REALTIME without any step since the start.
 #[derive(Debug)]
 pub(super) struct Clock {
     apart_ns: i64,

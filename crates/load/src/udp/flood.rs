@@ -1,5 +1,4 @@
-//! Packets at a constant rate to nobody in particular: what fills a link whether anybody listens
-//! or not.
+//! Packets at a constant rate that need no receiver: what fills a link whether or not a program listens.
 
 use std::io;
 use std::net::SocketAddr;

@@ -8,7 +8,7 @@ use plumb_wire::native::datagram::{Datagram, Tag};
 /// The numbers of a stream's datagrams.
 #[derive(Debug, Clone, Copy)]
 pub enum Marks {
-    /// plumb's: with a tag that nobody else can make, and an end.
+    /// plumb's: with a tag that no other host can make, and an end.
     Tagged(Tag),
     /// iperf3's, of 64 bits: its end is announced on another connection.
     Iperf3,
@@ -77,7 +77,7 @@ mod tests {
             sent_ns: 3_000_002_000,
         };
         assert_eq!(Marks::Iperf3.parse(&datagram), Some(read));
-        // What begins a stream is none of it, nor is a number that nobody gives.
+        // What begins a stream is none of it, nor is a number that no sender gives.
         assert_eq!(Marks::Iperf3.parse(b"6789"), None);
         assert_eq!(Marks::Iperf3.parse(&[0; 32]), None);
     }

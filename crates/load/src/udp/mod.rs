@@ -73,7 +73,7 @@ impl UdpStream {
 /// on there is room, and a stamp.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub(crate) fn prepare_to_receive(flow: &UdpFlow, socket: &BulkSocket) -> io::Result<()> {
     let wanted = flow.receive_buffer_bytes;
     socket.set_receive_buffer(wanted.unwrap_or(RECEIVE_BUFFER_BYTES))?;
@@ -95,7 +95,7 @@ struct Running<Log> {
 }
 
 impl UdpStreams {
-    /// Starts them; what is sent goes on for `duration`. What is received has been prepared for
+    /// Starts them; what is sent continues for `duration`. What is received has been prepared for
     /// ([`prepare_to_receive`]).
     pub(crate) fn start(
         stage: &Arc<Stage>,
@@ -156,7 +156,7 @@ impl UdpStreams {
         total(&self.senders)
     }
 
-    /// Waits until the streams, which have been told to stop, have said and heard their ends.
+    /// Waits until the streams, which have been asked to stop, have said and heard their ends.
     pub(crate) fn finish(self, elapsed_s: f64) -> (UdpReport, Vec<String>) {
         let mut notes = self.notes;
         let mut failed = |number: u32| {

@@ -71,7 +71,7 @@ impl Receiving {
         loop {
             let now = Instant::now();
             if received.end.is_none() && until.is_none() && stage.is_over() {
-                // Where no end is said, the far end goes on until it hears of ours.
+                // Where no end is said, the far end sends until it hears of ours.
                 let has_end = self.marks.with_end().is_some();
                 until = Some(now + if has_end { LINGER } else { Duration::ZERO });
             }
@@ -156,16 +156,16 @@ impl Received {
                         let _ = socket.send(&tag.end_answer());
                     }
                 }
-                // Attaching goes on until the client hears that it has succeeded, and between
-                // binding and connecting anybody's datagrams come in.
+                // The client repeats the attachment until it hears that it succeeded, and between binding and
+                // connecting, datagrams of any host come in.
                 Some(Datagram::EndAnswer) | None => {}
             }
         }
     }
 }
 
-/// Of a stream of which nothing came yet: what does is counted over the time of the stage, as long as it is
-/// received.
+/// The analysis of a stream of which nothing came yet. It has intervals for as long as packets are received: from the
+/// beginning of the stage until [`LINGER`] after its deadline.
 fn analysis(clock: &Clock, stage: &Stage) -> Analysis {
     let passed_ns = stage.started.elapsed().as_nanos() as i64;
     let longest = stage.deadline.duration_since(stage.started) + LINGER;
@@ -184,9 +184,9 @@ fn host_losses(before: Option<UdpCounters>) -> Option<UdpHostLosses> {
     })
 }
 
-/// Tells what our own socket had no room for from what did not reach it whole. Of trains that it dropped nobody
-/// knows how long they were: each may have been as long as one can be. What is corrupted is in no train: the
-/// kernel joins only what has a right checksum.
+/// Separates what our own socket had no room for from what did not reach it whole. It is unknown how long the trains
+/// were that it dropped: each may have been as long as one can be. What is corrupted is in no train: the kernel joins
+/// only what has a right checksum.
 fn with_drops(receiver: UdpReceiver, drops: Drops, flow: &UdpFlow) -> UdpReceiver {
     let packets = drops.full.saturating_mul(longest_train(flow));
     UdpReceiver {

@@ -13,7 +13,7 @@ use rand_pcg::Pcg64Mcg;
 /// A packet that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure {
-    /// Nanoseconds since the start; [`u64::MAX`] stands for never.
+    /// Nanoseconds since the start; [`u64::MAX`] means never.
     pub due_ns: u64,
     pub payload_bytes: u16,
 }
@@ -91,7 +91,7 @@ impl Schedule {
         Duration::from_secs_f64(interval_s.clamp(LEAST_LATE.as_secs_f64(), MOST_LATE.as_secs_f64()))
     }
 
-    /// The departure that is due next: that of the first packet of a train.
+    /// The departure that is due next: of a train, the departure of its first packet.
     pub fn departure(&mut self) -> Departure {
         match &mut self.departures {
             Departures::Regular { pattern, next } => {
@@ -280,7 +280,7 @@ impl Drawn {
         this
     }
 
-    /// Goes on from `at_s` as from a beginning, which a process without memory may at any time.
+    /// Continues from `at_s` as from a beginning, which a process without memory may do at any time.
     fn begin(&mut self, at_s: f64) {
         self.next_s = at_s;
         match self.process {
@@ -357,8 +357,8 @@ fn nanoseconds(seconds: f64) -> u64 {
 /// The same at high rates: about what one system call takes, below which no schedule can be kept.
 const LEAST_LATE: Duration = Duration::from_micros(1);
 
-/// The same at low rates: a packet of a slow stream may wait for a busy machine, but not so long
-/// that its time tells nothing.
+/// The same at low rates: a packet of a slow stream may wait for a busy machine, but not so long that its time means
+/// nothing.
 const MOST_LATE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

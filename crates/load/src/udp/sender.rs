@@ -28,7 +28,7 @@ const SPIN_NS: u64 = 60_000;
 /// that passed before a busy machine got to it count as missed, or its rate would seem the path's.
 const BEGINS_WITHIN: Duration = Duration::from_millis(1);
 
-/// ICMP errors after which the far end is held to be gone, or, where nobody has to listen, the packet is given up:
+/// ICMP errors after which the far end is taken to be gone, or, where no receiver is needed, the packet is given up:
 /// one may be about anything.
 const MOST_UNREACHABLE: u32 = 16;
 
@@ -37,7 +37,7 @@ pub(super) struct Sending {
     pub(super) number: u32,
     pub(super) flow: UdpFlow,
     pub(super) marks: Marks,
-    /// How long its schedule goes on.
+    /// How long its schedule lasts.
     pub(super) duration: Duration,
 }
 
@@ -78,8 +78,8 @@ impl Sending {
 }
 
 impl Sending {
-    /// Sends to any address, on the schedule alone: nobody has to listen, and none is told of
-    /// the end. `left_out` is shown what was sent whenever a packet that was due was not.
+    /// Sends to any address, on the schedule alone: no receiver is needed, and none hears of the end. `left_out` is
+    /// shown what was sent whenever a packet that was due was not.
     pub(super) fn unheard(
         self,
         socket: &BulkSocket,
@@ -101,7 +101,7 @@ impl Sending {
 enum Sent {
     /// The kernel took it.
     Taken,
-    /// The kernel has no room, or no route to where nobody has to listen.
+    /// The kernel has no room or, where no receiver is needed, no route.
     Full,
     /// There is nothing more to send: the budget is spent.
     Spent,
@@ -118,7 +118,7 @@ struct Trains<'a> {
     sender: UdpSender,
     lateness: Summary,
     unreachable: u32,
-    /// Whether somebody has to listen, or the stream ends.
+    /// Whether a receiver is needed: without one, the stream ends.
     is_heard: bool,
     /// Is shown what was sent whenever a packet that was due was not.
     left_out: &'a mut dyn FnMut(&UdpSender),
@@ -317,8 +317,8 @@ fn over_at(stage: &Stage, over_ns: &mut Option<u64>) -> Option<u64> {
     *over_ns
 }
 
-/// Waits until CLOCK_MONOTONIC reaches `due_ns`, and tells what it is then; `None` for what is due
-/// after the stage was seen to be over, since `over_ns`.
+/// Waits until CLOCK_MONOTONIC reaches `due_ns`, and returns what it is then; `None` for what is due after the stage
+/// was seen to be over, since `over_ns`.
 fn wait_until(due_ns: u64, stage: &Stage, over_ns: &mut Option<u64>) -> Option<u64> {
     let poll_ns = POLL_INTERVAL.as_nanos() as u64;
     // Virtual time passes only in sleeps, which end on time.
@@ -353,7 +353,7 @@ fn say_end(socket: &BulkSocket, tag: &Tag, sent: u64, clock: &Clock, stage: &Sta
                 continue;
             }
             if socket.receive(&mut batch).is_err() {
-                // An ICMP error waits to be told: it is told now.
+                // The pending ICMP error has been reported by this call.
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }

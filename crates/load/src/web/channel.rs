@@ -18,7 +18,7 @@ impl Channel {
     /// One whose calls take at most so long.
     ///
     /// # Errors
-    /// Those of fcntl(2) and setsockopt(2).
+    /// Errors of fcntl(2) and setsockopt(2).
     pub fn new(
         socket: Arc<TcpStream>,
         tls: Option<TlsSession>,

@@ -32,7 +32,8 @@ pub struct Driver {
     waits: Arc<Waits>,
 }
 
-/// What a connection was last found to wait for, whether somebody asked to be polled again, and how much may wait to leave.
+/// What a connection was last found to wait for, whether a task asked to be polled again, and how much may wait to
+/// leave.
 #[derive(Debug, Default)]
 struct Waits {
     to_read: AtomicBool,
@@ -52,7 +53,7 @@ impl Wire {
     /// The connection after its handshake, if it has one, and what polls it.
     ///
     /// # Errors
-    /// Those of fcntl(2).
+    /// Errors of fcntl(2).
     pub fn new(socket: Arc<TcpStream>, tls: Option<TlsSession>) -> io::Result<(Self, Driver)> {
         socket.set_nonblocking(true)?;
         let waits = Arc::<Waits>::default();
@@ -69,7 +70,7 @@ impl Wire {
         Ok((wire, driver))
     }
 
-    /// Its parts, where another protocol goes on.
+    /// Its parts, for another protocol that continues on the connection.
     pub fn into_parts(self) -> (Arc<TcpStream>, Option<TlsSession>) {
         (self.socket, self.tls)
     }
@@ -167,7 +168,7 @@ impl Driver {
     /// for this connection.
     ///
     /// # Errors
-    /// Those of poll(2).
+    /// Errors of poll(2).
     pub fn poll<T>(
         &self,
         within: Duration,
@@ -196,7 +197,7 @@ impl Driver {
     /// The same of a future.
     ///
     /// # Errors
-    /// Those of poll(2).
+    /// Errors of poll(2).
     pub fn run<T>(
         &self,
         within: Duration,

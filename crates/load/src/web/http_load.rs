@@ -58,8 +58,8 @@ impl HttpLoad {
         }
     }
 
-    /// Asks, if nothing is asked, and goes on until something came, which may be what a server says of an upload, until
-    /// `enough`, or until [`POLL_INTERVAL`] has passed.
+    /// Asks, if nothing is asked, and continues until something came, which may be what a server says of an upload,
+    /// until `enough`, or until [`POLL_INTERVAL`] has passed.
     fn go_on(&mut self, enough: impl Fn(&Feed) -> bool) -> io::Result<Option<Bytes>> {
         let Self {
             exchange,

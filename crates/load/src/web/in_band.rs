@@ -18,7 +18,7 @@ const MOST_ASKED: usize = 64;
 /// After which a connection whose load has not begun is asked for something, so that its server keeps it.
 const KEEPING: Duration = Duration::from_secs(2);
 
-/// What the asking thread and that of the connection share.
+/// What the asking thread shares with the thread of the connection.
 #[derive(Debug)]
 pub(super) struct Asks {
     starts_after: Duration,

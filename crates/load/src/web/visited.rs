@@ -14,7 +14,7 @@ use plumb_wire::web::visit::Visit;
 use crate::tcp::sampler::tcp_sample;
 use crate::tcp::tail;
 
-/// Records of one connection that are kept: those of 20 s, and the page loads for 15.
+/// Records of one connection that are kept: records of 20 s, and the page loads for 15 s.
 const MOST_RECORDS: usize = 200;
 
 /// Connections of one direction: what browsers open to one server (six), and some that broke.
@@ -23,8 +23,9 @@ const MOST_CONNECTIONS: usize = 8;
 /// How much longer than this host knows of it a test may have taken, in seconds: its first connection may have been slow.
 const EARLIER_S: f64 = 10.0;
 
-/// How much longer than the round trips of this host's TCP those of the page may be at least, in seconds: what a geostationary
-/// satellite adds, whose modem answers TCP in place of the browser (RFC 3135), and half of that for the browser.
+/// How much longer the shortest round trip of the page may be than the shortest of this host's TCP, in seconds: what a
+/// geostationary satellite adds, whose modem answers TCP in place of the browser (RFC 3135), and half of that for the
+/// browser.
 const LONGER_S: f64 = 1.0;
 
 /// What a browser counted of a download is this part of what its TCP acknowledged at least, where that is more than a
@@ -354,7 +355,7 @@ mod tests {
         assert!(other.streams.is_empty(), "a stream is of one connection");
         let counts = &connection.receiver.counts;
         assert_eq!(counts.last().unwrap().bytes, 30_500);
-        // The first, one an interval, and that of now.
+        // The first, one an interval, and one for now.
         assert!((3..=8).contains(&counts.len()), "{counts:?}");
         assert_eq!(connection.sender.samples.len(), 2, "one at each beginning");
         assert!(seen.down.connections.is_empty());

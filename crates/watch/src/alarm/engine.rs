@@ -76,7 +76,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Goes on with the alarms that stand.
+    /// Continues with the alarms that stand.
     pub fn new(config: &Config, standing: Vec<Alarm>) -> Self {
         let mut order: Vec<usize> = (0..config.targets.len()).collect();
         order.sort_by_key(|place| {

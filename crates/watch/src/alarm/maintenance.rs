@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 const DAY_S: i64 = 86_400;
 
-/// The days of the week as they are written, beginning with that of 1970-01-01.
+/// The names of the days of the week, beginning with the day of 1970-01-01.
 const WEEK: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
 
 /// A time in which no alarm is raised.

@@ -1,4 +1,4 @@
-//! An alarm as it is kept, shown and sent.
+//! An alarm, in the form in which it is kept, shown and sent.
 
 /// That a rule saw something at a target.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -42,7 +42,7 @@ impl<'a> Shown<'a> {
         self.samples.get(at(from_s)..at(to_s)).unwrap_or_default()
     }
 
-    /// The samples of the last seconds; `None` where half of them is missing, because nobody watched.
+    /// The samples of the last seconds; `None` where half of them is missing, because the target was not watched.
     pub fn last(&self, over_s: i64) -> Option<&'a [Sample]> {
         let samples = self.between(over_s, 0);
         let expected = over_s as f64 / self.every.as_secs_f64();

@@ -129,7 +129,7 @@ impl Mail {
         })
     }
 
-    /// The login, with the password as it is now.
+    /// The login, with the current password.
     fn login(&self) -> Result<Option<Login>, String> {
         let Some((user, file)) = &self.login else {
             return Ok(None);

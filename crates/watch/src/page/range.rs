@@ -54,8 +54,8 @@ impl Range {
         }
     }
 
-    /// The windows of a target up to now, with when each begins. Those of a day or less are made of its samples, so that
-    /// the one under way is there too.
+    /// The windows of a target up to now, with when each begins. Windows of a day or less are made of its samples, so
+    /// that the one under way is there too.
     pub(super) fn windows(
         self,
         store: &Store,

@@ -59,7 +59,7 @@ pub(super) fn since(connection: &Connection, cleared_s: i64) -> rusqlite::Result
     query.query_map([cleared_s], alarm)?.collect()
 }
 
-/// Those of a target, the latest first.
+/// The alarms of a target, the latest first.
 pub(super) fn of_target(
     connection: &Connection,
     target: &str,
@@ -75,7 +75,7 @@ pub(super) fn of_target(
         .collect()
 }
 
-/// Those of a target that stood at some time from `from_s` until before `to_s`, the oldest first.
+/// The alarms of a target that stood at some time from `from_s` until before `to_s`, the oldest first.
 pub(super) fn within(
     connection: &Connection,
     target: &str,

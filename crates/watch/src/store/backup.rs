@@ -16,7 +16,7 @@ use super::{Connection, connected_to_read};
 /// When there is no such database, it is of something else or damaged, or the copy cannot be written; nothing stays of it then.
 pub fn back_up(from: &Path, to: &Path) -> Result<u64, StoreError> {
     let connection = connected_to_read(from)?;
-    // One of an older plumb is copied as it is.
+    // A database of an older plumb is copied unchanged.
     version(&connection, from)?;
     if fs::symlink_metadata(to).is_ok() {
         return Err(StoreError::There { path: to.into() });

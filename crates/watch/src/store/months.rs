@@ -15,7 +15,7 @@ use crate::outage::Walk;
 /// The earliest time of which a target's history may speak, s since 1970.
 const EVER_S: i64 = i64::MIN / 1_000_000;
 
-/// The months of a target from the first that anything is known of to that of `now_s`, or `only` that one.
+/// The months of a target from the first that anything is known of to the month of `now_s`, or `only` that one.
 pub(super) fn read(
     connection: &Connection,
     target: i64,

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// So many messages of a delivery are kept, the latest: they were never taken, and nobody reads more.
+/// So many messages of a delivery are kept, the latest: they were never taken, and more would not be read.
 const MOST: i64 = 1000;
 
 /// A message that is to be sent.

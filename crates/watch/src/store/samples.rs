@@ -114,7 +114,7 @@ fn read_fresh(
     Ok(())
 }
 
-/// The samples of a target from the minute of `from_s` until before that of `to_s`, in the order of time.
+/// The samples of a target from the minute of `from_s` until before the minute of `to_s`, in the order of time.
 pub(super) fn read(
     connection: &Connection,
     target: i64,

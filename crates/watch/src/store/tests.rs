@@ -222,7 +222,7 @@ fn what_was_acknowledged_outlives_a_kill() {
             let line = lines.next().unwrap();
             acknowledged += usize::from(line.starts_with("wrote "));
         }
-        // SIGKILL, while it goes on writing.
+        // SIGKILL, while it is writing.
         child.kill().unwrap();
         acknowledged += lines.filter(|line| line.starts_with("wrote ")).count();
         child.wait().unwrap();
@@ -291,7 +291,7 @@ fn outages_outlive_their_samples() {
     assert_eq!(store.outages("nobody", 0).unwrap().availability(), None);
 }
 
-/// Four months of a probe in ten minutes, of each of which three days nobody watched, and outages known beforehand.
+/// Four months of a probe in ten minutes, each with three days without a watch, and outages known beforehand.
 #[test]
 fn months_outlive_their_quarter_hours() {
     let folder = tempfile::tempdir().unwrap();
@@ -301,8 +301,8 @@ fn months_outlive_their_quarter_hours() {
     let first: Month = "2025-11".parse().unwrap();
     let last: Month = "2026-02".parse().unwrap();
     let (start_s, end_s) = (first.from_s(), last.to_s());
-    // The 20th to the 22nd of each month nobody watches; on the 10th it is down for two hours, and around each month's end for
-    // one hour on both sides.
+    // The 20th to the 22nd of each month are not watched; on the 10th it is down for two hours, and around each month's
+    // end for one hour on both sides.
     let is_watched = |at: i64| {
         let days = (at - Month::of(at).unwrap().from_s()) / DAY_S;
         !(19..22).contains(&days)

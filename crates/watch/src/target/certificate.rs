@@ -1,4 +1,4 @@
-//! How many days a server's certificate is still valid, whoever signed it; negative once it ended.
+//! How many days a server's certificate is still valid, whatever authority signed it; negative once it ended.
 
 use plumb_net::egress::Outlet;
 use plumb_probe::Trust;
@@ -29,7 +29,7 @@ impl Kind for Certificate {
     fn probe(&self, far: &FarEnd<'_>) -> Result<Probed, String> {
         let talk = Talk {
             host: far.host.to_owned(),
-            // One that ended, or that nobody believes, has its days too.
+            // A certificate that ended, or that is not trusted, has its days too.
             tls: Some(Trust::anyone().map_err(|error| error.to_string())?),
             path: None,
             listen: Duration::ZERO,

@@ -142,7 +142,7 @@ impl Command {
                 }
                 Ok(found) => bytes = Some(found),
                 Err(RecvTimeoutError::Timeout) => {}
-                // All is printed, and the command goes on.
+                // All is printed, and the command still runs.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK_EVERY),
             }
         };

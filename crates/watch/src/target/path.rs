@@ -21,7 +21,7 @@ const MOST_SILENT: u8 = 5;
 /// Probes that the target gets: those to hops beyond it are sent before it has answered.
 const TO_TARGET: u32 = 4;
 
-/// Stands for a hop that did not answer.
+/// Means a hop that did not answer.
 const SILENT: &str = "*";
 
 #[derive(Debug)]

@@ -9,12 +9,12 @@ use crate::tcp::Class;
 /// Duplicate acknowledgements that tcptrace marks: as many as call for a fast retransmission (RFC 5681, section 3.2).
 const THREE: u32 = 3;
 
-/// A line that goes on at each acknowledgement.
+/// A line that continues at each acknowledgement.
 #[derive(Debug, Default)]
 struct Stairs(Option<(Time, u32)>);
 
 impl Stairs {
-    /// Goes on to a value; `same` is the mark where it did not change.
+    /// Continues to a value; `same` is the mark where it did not change.
     fn go(&mut self, text: &mut String, paint: &str, (at, value): (Time, u32), same: &str) {
         if let Some((before, last)) = self.0 {
             colour(text, paint);

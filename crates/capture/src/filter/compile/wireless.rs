@@ -26,7 +26,7 @@ const PRESENT: u32 = 4;
 const HAS_FLAGS: u32 = 0x0200_0000;
 const HAS_MORE: u32 = 0x80;
 const HAS_TIME: u32 = 0x0100_0000;
-/// Where the flags are, without the time and behind it, and the one that tells of padding to four bytes.
+/// Where the flags are, without the time and behind it, and the flag for padding to four bytes.
 const FLAGS: u32 = 8;
 const FLAGS_BEHIND_TIME: u32 = 16;
 const PADDED: u32 = 0x20;
@@ -90,7 +90,7 @@ fn behind_radiotap() -> Vec<Instruction> {
     ]
 }
 
-/// Goes on behind the padding of a header with QoS where radiotap's flags say that there is some.
+/// Moves behind the padding of a header with QoS where radiotap's flags say that there is some.
 fn padding() -> Vec<Instruction> {
     let byte = code::LOAD | Width::One.code();
     vec![

@@ -9,7 +9,7 @@ const SEGMENT: u32 = 1448;
 /// How often the connection is looked at, and the link moves on.
 const STEP: Duration = Duration::from_millis(5);
 
-/// A link of one queue, as fluid: whoever sends a share of what comes gets that share of the rate.
+/// A link of one queue, as fluid: a flow that sends a share of what comes gets that share of the rate.
 struct Link {
     bytes_per_s: f64,
     base: Duration,
@@ -94,7 +94,7 @@ fn simulate(mut link: Link, seconds: u32, reno: (u32, u32), look_from_s: u32) ->
     let (mut longest, mut sum) = (Duration::ZERO, Duration::ZERO);
     // The smallest round trip is what the connection saw, not what the path is.
     let mut smallest = link.round_trip();
-    // What an acknowledgement tells is as old as the way from the queue and back, and smoothed.
+    // What an acknowledgement shows is as old as the path from the queue and back, and smoothed.
     let mut past = VecDeque::from([(at, link.round_trip())]);
     let mut smoothed = link.round_trip();
     while at < Duration::from_secs(seconds.into()) {

@@ -52,7 +52,7 @@ impl Delays {
         self.jitters.distribution()
     }
 
-    /// Delay less that of the packet before.
+    /// Delay less the delay of the packet before.
     pub(super) fn ipdv_s(&self) -> Option<Distribution> {
         self.variations.distribution()
     }

@@ -67,11 +67,11 @@ pub struct Findings {
     pub min_delay_ns: Option<i64>,
     /// From the first to the last that came.
     pub span_s: f64,
-    /// What came over time; nothing but a zero where the analysis was not told when it began.
+    /// What came over time; nothing but a zero where the analysis does not know when it began.
     pub counts: Vec<Count>,
 }
 
-/// The end of a stream, as its sender told it.
+/// The end of a stream, as its sender reported it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
     /// Packets that there were.

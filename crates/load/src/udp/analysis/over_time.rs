@@ -1,7 +1,7 @@
 //! What came in each stretch of time, and what was due in it and never came.
 //!
-//! When a packet was due that never came nobody saw: the numbers between two that came in order are
-//! spread evenly over the time between those. One that comes after all, late, is no loss any more.
+//! It is unknown when a packet was due that never came: the numbers between two that came in order are spread evenly
+//! over the time between those. One that comes after all, late, is no loss any more.
 
 use std::ops::Range;
 
@@ -85,8 +85,8 @@ impl OverTime {
         }
     }
 
-    /// These numbers were passed between two instants, and did not come: tells `of_stretch` in which stretch
-    /// which of them were due.
+    /// These numbers were passed between two instants, and did not come: calls `of_stretch` with each stretch and the
+    /// numbers that were due in it.
     pub(super) fn passed(
         &mut self,
         numbers: Range<u64>,

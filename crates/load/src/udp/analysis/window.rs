@@ -168,8 +168,8 @@ impl Window {
         self.next = self.next.max(self.base);
     }
 
-    /// Nothing more comes: gives everything up, `announced` packets in all, and tells how many
-    /// there were as far as is known.
+    /// Nothing more comes: gives everything up, `announced` packets in all, and returns how many there were as far as
+    /// is known.
     pub(super) fn close(&mut self, announced: Option<u64>, losses: &mut Losses) -> u64 {
         let known = announced.unwrap_or(0).max(self.next);
         self.leave(known, losses);

@@ -13,8 +13,8 @@ fn mail(text: &str) -> Result<Mail, String> {
     Mail::read(text.parse().unwrap())
 }
 
-/// A server for so many clients, one after the other: it takes `later` only when that is the only recipient, and never
-/// `nobody`. What the clients sent.
+/// A server for so many clients, one after the other. It takes `later` only when that is the only recipient, and never
+/// the recipient that it answers with 550. Returns what the clients sent.
 fn sink(clients: usize) -> (u16, JoinHandle<Vec<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
