@@ -80,8 +80,8 @@ fn applied_seen_and_undone_byte_for_byte() {
             "#
         ));
         for words in [
-            "4096\t16384\t67108864",
-            "net.ipv4.tcp_wmem = 4096 16384 67108864",
+            "4096\t16384\t33554432",
+            "net.ipv4.tcp_wmem = 4096 16384 33554432",
             "99-other.conf sets net.ipv4.tcp_wmem after it, and wins",
             r#""complete":true"#,
             r#""standing":"as-set""#,
@@ -129,14 +129,14 @@ fn applied_on_top_of_what_is_applied() {
             "they stay, and the variables among them come back at boot",
             "would be undone by themselves at",
             "would last until the next boot",
-            "tcp_wmem: 4096 16384 524288 -> 4096 16384 67108864: as set",
+            "tcp_wmem: 4096 16384 524288 -> 4096 16384 33554432: as set",
             "90-plumb-tune.conf: as set",
-            "changed by another program or user since; of plumb's it still sets at boot: net.ipv4.tcp_wmem = 4096 16384 67108864; net",
-            "take these lines away, or the file:\n  net.ipv4.tcp_wmem = 4096 16384 67108864\n  net",
+            "changed by another program or user since; of plumb's it still sets at boot: net.ipv4.tcp_wmem = 4096 16384 33554432; net",
+            "take these lines away, or the file:\n  net.ipv4.tcp_wmem = 4096 16384 33554432\n  net",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
-        let line = "\nnet.ipv4.tcp_wmem = 4096 16384 67108864\n";
+        let line = "\nnet.ipv4.tcp_wmem = 4096 16384 33554432\n";
         assert_eq!(text.matches(line).count(), 2, "{text}");
         assert_eq!(text.matches("restored\n").count(), 2, "{text}");
     });
@@ -182,7 +182,7 @@ fn it_reverts_by_itself_though_plumb_is_killed() {
         let values: Vec<_> = text.lines().filter(|l| l.starts_with("4096")).collect();
         assert_eq!(
             values,
-            ["4096\t16384\t67108864", "4096\t16384\t524288"],
+            ["4096\t16384\t33554432", "4096\t16384\t524288"],
             "{text}"
         );
         assert!(text.ends_with("Nothing is applied.\n"), "{text}");
@@ -355,7 +355,7 @@ fn a_terminal_is_asked() {
         assert_eq!(text.matches("Nothing was changed.").count(), 3, "{text}");
         assert_eq!(text.matches("\n4096\t16384\t524288").count(), 3, "{text}");
         assert!(
-            text.contains("Done: 2 changes.") && text.contains("4096\t16384\t67108864"),
+            text.contains("Done: 2 changes.") && text.contains("4096\t16384\t33554432"),
             "{text}"
         );
     });
@@ -449,7 +449,7 @@ fn pasted_facts_and_the_wrong_kind() {
         "kernel.osrelease = 5.10.0-28-amd64\nnet.ipv4.tcp_wmem = 4096\t16384\t4194304\nnet.ipv4.tcp_sack = 0\n",
     ));
     assert!(
-        text.contains("4096 16384 4194304 -> 4096 16384 67108864")
+        text.contains("4096 16384 4194304 -> 4096 16384 33554432")
             && text.contains("net.ipv4.tcp_sack: 0 -> 1"),
         "{text}"
     );
@@ -488,7 +488,7 @@ fn verify_keeps_what_fills_the_path() {
         assert!(disturbed || with.p50 >= 0.9 * PAYLOAD_BPS, "{with:?}");
         let said = stderr(&output);
         let values: Vec<_> = said.lines().filter(|l| l.starts_with("4096")).collect();
-        assert_eq!(values, ["4096\t16384\t67108864", "4096\t16384\t524288"]);
+        assert_eq!(values, ["4096\t16384\t33554432", "4096\t16384\t524288"]);
         // What was kept is advised no more, and what was not tried has a command that works.
         let small = |f: &&Finding| f.cause == Cause::SendBufferSmall;
         let finding = run.findings.iter().find(small).unwrap();

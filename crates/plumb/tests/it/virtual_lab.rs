@@ -213,7 +213,7 @@ fn among_other_file_systems(script: &str) -> Output {
     let mut command = Command::new("unshare");
     // Where nothing is mounted over it: the program may lie in /tmp.
     let folder = Path::new(PLUMB).parent().unwrap().display();
-    let script = format!("set -e; mount --bind {folder} /media; P=/media/plumb; {script}");
+    let script = format!("set -e; cd /; mount --bind {folder} /media; P=/media/plumb; {script}");
     output_of(
         command
             .args(["--mount", "sh", "-c", &script])

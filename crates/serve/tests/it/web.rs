@@ -434,6 +434,25 @@ fn a_websocket_that_breaks_the_rules_is_closed() {
 }
 
 #[test]
+fn a_client_that_reads_nothing_for_a_moment_keeps_its_download() {
+    let _turn = in_turn();
+    let responder = responder(Config::default());
+    let mut socket = agreed(&responder, [127, 0, 7, 33], "/ndt/v7/download");
+    // The responder's writes wait for 100 ms at a time.
+    std::thread::sleep(Duration::from_secs(2));
+    // More than both ends keep for it: tcp_rmem is up to 32 MB here, and tcp_wmem up to 4 MB.
+    let wanted = 80_000_000;
+    let mut bytes = 0;
+    let mut buffer = vec![0; 1 << 20];
+    while bytes < wanted {
+        match socket.read(&mut buffer) {
+            Ok(count) if count > 0 => bytes += count,
+            ended => panic!("{ended:?} after {bytes} bytes"),
+        }
+    }
+}
+
+#[test]
 fn a_stop_ends_what_runs() {
     let _turn = in_turn();
     let mut responder = responder(Config::default());

@@ -93,8 +93,7 @@ impl Running<'_> {
             self.report()?;
             let message = payload.slice(..bytes.min(payload.len()));
             let sent = message.len() as u64;
-            self.socket.write(Message::Binary(message))?;
-            self.flush()?;
+            self.write(Message::Binary(message))?;
             self.carried += sent;
             self.site.counters.sent(sent);
             if !self.test.carried(sent) {
@@ -153,8 +152,7 @@ impl Running<'_> {
         self.carried += taken.payload;
         self.site.counters.received(taken.payload);
         if let Some(ping) = taken.ping {
-            self.socket.write(Message::Pong(ping.into()))?;
-            self.flush()?;
+            self.write(Message::Pong(ping.into()))?;
         }
         Ok((!taken.closes).then_some(taken.payload))
     }
@@ -166,6 +164,16 @@ impl Running<'_> {
             Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => self.look(),
             Err(error) => Err(error),
         }
+    }
+
+    /// Writes a message, and waits until the connection has taken it.
+    fn write(&mut self, message: Message) -> Result<(), Error> {
+        match self.socket.write(message) {
+            // The client has taken nothing for a moment. The message is kept.
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => self.look()?,
+            written => written?,
+        }
+        self.flush()
     }
 
     /// Writes all that is to be written.
@@ -205,7 +213,12 @@ impl Running<'_> {
         }
         let more = self.tcp_moved.saturating_sub(before);
         let has_lost_turn = self.test.is_over(Instant::now(), more);
-        if has_lost_turn || self.site.gate.is_closed() || self.moved.elapsed() >= SILENCE {
+        let is_silent = self.moved.elapsed() >= SILENCE;
+        if is_silent {
+            // Or the kernel would send what it holds again and again to a client that takes nothing.
+            let _ = tcp::abort_on_close(self.socket.get_ref().socket());
+        }
+        if has_lost_turn || self.site.gate.is_closed() || is_silent {
             return Err(io::Error::from(io::ErrorKind::TimedOut).into());
         }
         Ok(())
@@ -224,8 +237,7 @@ impl Running<'_> {
         self.look()?;
         let report = self.measured();
         let json = serde_json::to_string(&report).map_err(io::Error::from)?;
-        self.socket.write(Message::Text(json.into()))?;
-        self.flush()
+        self.write(Message::Text(json.into()))
     }
 
     fn measured(&self) -> Measurement {
