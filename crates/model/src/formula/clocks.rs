@@ -2,7 +2,7 @@
 //!
 //! Each exchange shows the difference to within half of its round trip, however its two directions share that (RFC
 //! 5905, section 8). A constant share does not matter to the skew: for the skew, an exchange is off by at most half of
-//! the excess of its round trip over the smallest, which is its weight.
+//! the excess of its round trip over the smallest, which determines its weight.
 
 use std::fmt;
 
