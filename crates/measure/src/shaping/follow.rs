@@ -10,8 +10,8 @@
 //! - A delay that does not shrink when the shaper is almost shut is not of this line's queue, and becomes the baseline.
 //!
 //! Which direction is late is known from a reflector that reports its own times (`follow/directions.rs`). Without one,
-//! and with both directions loaded, the direction that carries less of its rate is slowed first: there the line is
-//! narrower than the shaper. Where that is in vain the other one is slowed, and then both: what passes then says little
+//! and with both directions loaded, the direction that carries less of its rate is shut first: there the line is
+//! narrower than the shaper. Where that is in vain the other one is shut, and then both: what passes then says little
 //! of either.
 
 mod baseline;
