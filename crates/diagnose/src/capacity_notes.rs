@@ -10,7 +10,7 @@ use plumb_model::units::si;
 /// packets than by trains.
 const CONTRADICTION: f64 = 1.25;
 
-/// A hop that answers less than this share is told of; more are lost by chance.
+/// A hop that answers less than this share gets a note; smaller losses are chance.
 const SELDOM: f64 = 0.9;
 
 /// What must be said beside what was found towards `name`; nothing where no hops were probed.

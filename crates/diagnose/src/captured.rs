@@ -1,7 +1,7 @@
 //! What captured packets show of causes, a function each: `causes/` has the rest of each cause.
 //!
-//! A capture tells who waited for whom and what was lost, and not what the path could carry. What it finds is at most a
-//! warning, of the heaviest connection that shows it.
+//! A capture shows which end waited for which and what was lost, and not what the path could carry. What it finds is at
+//! most a warning, of the heaviest connection that shows it.
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
 use plumb_model::results::Direction;
@@ -23,7 +23,7 @@ const INTERRUPTS_S: f64 = 1.0;
 /// A transfer, in bytes: less is a conversation, whose programs are expected to wait.
 const TRANSFER_BYTES: u64 = 1_000_000;
 
-/// So many round trips tell their 95th percentile.
+/// From so many round trips on their 95th percentile is known.
 const ENOUGH_ROUND_TRIPS: u64 = 50;
 
 /// Questions and answers of which fewer may be chance.
@@ -276,9 +276,9 @@ pub(crate) fn queue(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     ))
 }
 
-/// How much longer round trips to the receiver became than the shortest, where a connection that the path held back shows a
-/// queue by that. What a receiver delays its acknowledgements by is less (40 ms on Linux, 200 ms at the most where a segment
-/// is alone, which is not while data goes on).
+/// How much longer round trips to the receiver became than the shortest, where a connection that the path held back
+/// shows a queue by that. A receiver delays its acknowledgements by less (40 ms on Linux, 200 ms at the most where a
+/// segment is alone, which it is not while data keeps coming).
 fn waiting_s(captured: &Captured<'_>) -> Option<f64> {
     let rtt = captured
         .sent

@@ -8,7 +8,7 @@ use plumb_model::run::{HostFacts, Measurement, Run};
 pub struct Case<'a> {
     pub measurements: &'a [Measurement],
     pub local: &'a HostFacts,
-    /// The far machine, where it told of itself.
+    /// The far machine, where it reported its facts.
     pub far: Option<&'a HostFacts>,
     /// What the check was asked for, where it was one.
     pub asked: Option<&'a Asked>,

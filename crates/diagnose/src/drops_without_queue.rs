@@ -1,8 +1,8 @@
 //! Lines that drop what is above their rate before a queue fills: a policer, and a queue of a few packets.
 //!
-//! TCP sends segments again though no queue of its own stands. Two experiments tell why: datagrams below the rate
-//! arrive whole, so that it is not chance that loses packets; datagrams above it are cut down to what the line
-//! carries, and those that pass come hardly later than they did below it.
+//! TCP sends segments again though no queue of its own stands. Two experiments show why: datagrams below the rate
+//! arrive whole, so that it is not chance that loses packets; datagrams above it are cut down to what the line carries,
+//! and those that pass come hardly later than they did below it.
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
@@ -22,8 +22,8 @@ const CONFIDENCE: f64 = 0.95;
 /// What is lost below the rate is at most this share of what TCP retransmits: chance takes as many there as above it.
 const BY_CHANCE_RATIO: f64 = 0.75;
 
-/// Evenly spaced datagrams below the rate find a place in any queue of a line that nobody else fills: where at least so many
-/// of them are lost, it is not the want of a queue that loses packets, whatever TCP makes of it.
+/// Evenly spaced datagrams below the rate find a place in any queue of a line that others do not fill: where at least
+/// so many of them are lost, it is not the want of a queue that loses packets, whatever TCP makes of it.
 const LOST_BELOW_RATIO: f64 = 0.02;
 
 /// Of datagrams at 1.4 times the rate 29 % are too many: less than this are lost by chance, or the line carries more.
@@ -129,7 +129,7 @@ fn drops(
     // A managed queue lets datagrams wait before it drops enough of them.
     let is_cut = lost_above >= CUT_RATIO || is_long;
     let falls_short = carried.bps() <= FILLED_RATIO * line_bps;
-    // Without the sender's record nobody knows whether a queue stood.
+    // Without the sender's record it is unknown whether a queue stood.
     let matters = again >= LOSS_WARNING && (falls_short || recorded.is_some())
         || falls_short && is_held_by_losses(carried);
     let alike_s = ALIKE_PACKETS * packet_s + ALIKE_NOISE * below.noise_s();

@@ -28,7 +28,7 @@ pub struct Entry {
     /// Causes that account for it: where one of them is found in the same place, or either of them somewhere on the
     /// path, it is no finding of its own.
     pub yields_to: &'static [Cause],
-    /// Finds it. That of a cause of a host looks at the audit, which has found it already.
+    /// Finds it. The rule of a cause of a host looks at the audit, which has found it already.
     pub(crate) examine: Rule,
     /// Whether a finding of it accounts for a sign.
     pub(crate) explains: fn(&Finding, &Sign) -> bool,

@@ -1,5 +1,5 @@
-//! What to measure next, where signs are left that no finding accounts for: experiments whose outcome tells the causes
-//! apart that could bring them about. Cheap ones first; nothing where nothing is left to find out.
+//! What to measure next, where signs are left that no finding accounts for: experiments whose outcome distinguishes the
+//! causes that could bring them about. Cheap ones first; nothing where nothing is left to find out.
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Cause, Finding, Place, Severity};
@@ -99,8 +99,8 @@ const HARDLY_S: f64 = 0.002;
 /// UDP payload that fits the tunnels of the Internet (1400 bytes), and the least that is worth a packet.
 const PAYLOAD_BYTES: (u64, u64) = (64, 1400);
 
-/// IP and UDP headers are 28 bytes, those of TCP with timestamps 52: a datagram of a segment's payload and that much
-/// more is as long.
+/// IP and UDP headers are 28 bytes, IP and TCP headers with timestamps 52: a datagram of a segment's payload and that
+/// much more is as long.
 const HEADERS_LESS_BYTES: u64 = 12;
 
 /// Share of segments retransmitted in vain from which on it is asked why: what a rare delay longer than a timeout repeats is less.
@@ -209,7 +209,7 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
         // Where TCP's packets wait, what it loses may be what a full line takes, and that it is full shows above its rate. Where
         // they do not wait at all, what is above its rate may pass, and shows the same as what is below it.
         let carried = case.full_load(direction);
-        // How full a queue is that they left nobody knows where the far end does not report delays.
+        // How full a queue they leave is unknown where the far end does not report delays.
         let fills = carried.is_some_and(queue_stands) && unexplained && case.far.is_some();
         let above_first = fills || waits_little(carried);
         let stream = match above_first {
@@ -228,8 +228,8 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
         let small = || line_of(direction).small(case, thorough);
         of_flows(direction, thorough).or_else(|| small().map(Wanted::Stream))
     };
-    // What was seen to be cut is asked for first, for time may be short: one connection, where datagrams of one flow had far less
-    // than several connections, tells a limit of flows from one of datagrams.
+    // Apparent cuts are tested first, for time may be short. Where datagrams of one flow had far less than several
+    // connections, a single connection distinguishes a limit of flows from a limit of datagrams.
     let is_apart = |direction: Direction| case.cut_flow(direction).is_some();
     let mut cut = directions().filter(|d| line_of(*d).is_cut(case) || is_apart(*d));
     let cut = cut.find_map(|direction| {
@@ -346,8 +346,8 @@ fn hurries(case: &Case<'_>) -> bool {
     matches!(effort, None | Some(Effort::Quick))
 }
 
-/// Share of segments that TCP retransmitted where no slower datagrams were counted, so that nobody knows how many of them the
-/// path lost; `None` where it is too small to hide anything, and in a hurry, which clears nothing.
+/// Share of segments that TCP retransmitted where no slower datagrams were counted, so that the number lost on the path
+/// is unknown; `None` where it is too small to hide anything, and in a hurry, which clears nothing.
 pub(crate) fn hides_loss(case: &Case<'_>, direction: Direction) -> Option<f64> {
     let (counted, _) = case.counted_with_room(direction);
     let again = sent_again(case, direction).filter(|again| *again >= HIDES_RATIO);

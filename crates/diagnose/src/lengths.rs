@@ -5,8 +5,8 @@ use plumb_model::results::{RAMP_S, ramp_s};
 /// Shorter than this, a phase is slow start alone: round trips beside it are not even shown, in seconds.
 pub const LATENCY_S: f64 = RAMP_S;
 
-/// Seconds after which a rate is steady, and a queue is not that of slow start, over that round trip: when as much is
-/// left as slow start was given.
+/// Seconds after which a rate is steady, and a queue is not slow start's, over that round trip: slow start's time, and
+/// as much again.
 pub fn steady_s(rtt_s: f64) -> f64 {
     2.0 * ramp_s(rtt_s)
 }

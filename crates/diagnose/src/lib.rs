@@ -1,9 +1,9 @@
 //! What the measurements mean: evidence in, findings with typed actions out.
 //!
-//! One cause a file, in `causes/`. Its rule looks at a [`Case`] and says what it found, with the numbers that it
-//! rests on; it measures nothing and asks nobody, so that it can be tried on any saved Run. What several
-//! causes share stands beside that folder. `evidence/` reads results, `signs/` says what is not healthy whatever
-//! the cause, `verdict/` what it all comes to; `host/` audits a machine.
+//! One cause a file, in `causes/`. Its rule looks at a [`Case`] and says what it found, with the numbers that it rests
+//! on; it measures nothing and sends nothing, so that it can be tried on any saved Run. What several causes share
+//! stands beside that folder. `evidence/` reads results, `signs/` says what is not healthy whatever the cause,
+//! `verdict/` what it all comes to; `host/` audits a machine.
 
 pub mod baseline;
 mod capacity_notes;

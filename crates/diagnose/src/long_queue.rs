@@ -1,8 +1,8 @@
 //! Queues that delay everything while the path is loaded in one direction.
 //!
-//! When only one direction carries data, the other carries nothing but acknowledgements: a
-//! round trip that grows under that load waits in a queue of the loaded direction. Where the gateway
-//! was probed too, what it adds up to there tells Wi-Fi and the local network from the line.
+//! When only one direction carries data, the other carries nothing but acknowledgements: a round trip that grows under
+//! that load waits in a queue of the loaded direction. Where the gateway was probed too, the increase up to there
+//! separates Wi-Fi and the local network from the line.
 
 use plumb_model::context::Experiment;
 use plumb_model::direction::OneDirection;
@@ -41,7 +41,7 @@ const FLOWS: f64 = 4.0;
 /// Share of segments that a queue which is far too long loses when it overflows.
 const OVERFLOW_RATIO: f64 = 0.05;
 
-/// From this increase on, in seconds, a second holds three round trips at most: its rate is that of single bursts.
+/// From this increase on, in seconds, a second holds three round trips at most: its rate is the rate of single bursts.
 const SECONDS_APART_S: f64 = 0.3;
 
 /// Queues that a load in `direction` fills: on the local network, and on the line.
@@ -100,8 +100,9 @@ pub(crate) fn explains(finding: &Finding, sign: &Sign, direction: Direction) -> 
         }
 }
 
-/// The increase that the line has to answer for, and where it is written: that of its direction, or of round trips where
-/// that is not known, or where the local network delays too, what arose beyond the gateway.
+/// The increase that the line has to answer for, and the field in which it is written: the increase of its direction,
+/// or of round trips where the direction is not known, or where the local network delays too, the part beyond the
+/// gateway.
 fn on_the_line(
     direction: Direction,
     loaded: Loaded<'_>,
@@ -244,7 +245,7 @@ fn finding(
         .into_iter()
         .chain(paced.map(below_the_rate))
         .collect(),
-        // A phase too short for a steady rate does not tell what the line carries.
+        // A phase too short for a steady rate does not show what the line carries.
         fixes: carried
             .map(|carried| queue_advice::fixes(line, carried, latency))
             .unwrap_or_default(),

@@ -33,7 +33,7 @@ pub fn is_measured_again(finding: &Finding, before: &Run, after: &Run) -> bool {
 /// Whether `is` shows what the evidence names of `was`.
 fn is_repeated(is: &Measurement, was: &Measurement, evidence: &Evidence, after: &Run) -> bool {
     let (again, document) = (document(is), document(was));
-    // Of a list, as the interfaces of a host are, nobody knows which element is the same.
+    // In a list, as of the interfaces of a host, it is unknown which elements correspond.
     let was_there = field(&document, evidence).is_some();
     is.context.phase == was.context.phase
         && reading::experiment(is) == reading::experiment(was)

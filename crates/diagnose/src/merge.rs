@@ -17,7 +17,7 @@ pub enum MergeError {
     Paths {
         /// The far end of the first Run, as it was typed.
         first: String,
-        /// That of the one that differs.
+        /// The far end of the first Run that differs.
         other: String,
     },
 }
@@ -30,8 +30,7 @@ pub struct Part {
 }
 
 /// One Run with what all of them measured, in order of time; each measurement knows which Run it is from. Findings and
-/// verdicts are left out: they are for the whole to have. What is known of the hosts is that of the first Run which
-/// knows it.
+/// verdicts are left out: they belong to the whole. Facts of the hosts come from the first Run that has them.
 ///
 /// # Errors
 /// When they are of different paths, or there are none. Runs without a far end, such as an audit of this machine, go

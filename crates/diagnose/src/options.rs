@@ -7,7 +7,7 @@ use plumb_model::run::HostFacts;
 use crate::Case;
 use crate::evidence::{Carried, fact};
 
-/// Both ends told that they offer it, and a connection came about without: SYNs are rarely changed by chance.
+/// Both ends report that they offer it, and a connection came about without: SYNs are rarely changed by chance.
 const CONFIDENCE: f64 = 0.97;
 
 /// The far end does not say what it offers: nearly all hosts offer it, and some were set not to.
@@ -16,7 +16,7 @@ const UNKNOWN_CONFIDENCE: f64 = 0.7;
 /// An option of TCP's handshake.
 pub(crate) struct TcpOption {
     pub(crate) cause: Cause,
-    /// As it is called.
+    /// Its usual name in text.
     pub(crate) name: &'static str,
     /// Field of `tcp` that says whether all streams had it.
     pub(crate) field: &'static str,

@@ -77,7 +77,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Limit {
     Latency {
-        /// What loaded the path; that of the measurement with the worst score.
+        /// What loaded the path in the measurement with the worst score.
         phase: Phase,
         /// As far as the samples carry it, such as `95 of 100 packets`.
         percentile: &'static str,
@@ -185,7 +185,7 @@ fn outcome(case: &Case<'_>, row: &Requirement) -> Option<Outcome> {
     // Among equals the last: that under the heaviest load.
     let worst = limits.into_iter().rev();
     let (score, limit) = worst.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    // Where the path was loaded, and not in a direction that it needs, nobody knows whether it fares well.
+    // Where the path was loaded, and not in a direction that it needs, it is unknown whether it fares well.
     (!unknown || score <= 0.0).then_some(Outcome {
         application: row.application,
         score,

@@ -10,13 +10,13 @@ pub struct PreparedPath {
     /// The rate to prepare for.
     pub rate_bps: f64,
     pub rtt_s: f64,
-    /// Share of idle probes that were lost; absent where there were too few to tell.
+    /// Share of idle probes that were lost; absent where there were too few to know.
     pub loss_ratio: Option<f64>,
     /// The ends that hold it back, as the findings say; this host where they say nothing.
     pub ends: Vec<Actor>,
 }
 
-/// A Run that does not tell enough.
+/// A Run that does not contain enough.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
     #[error(
@@ -39,8 +39,8 @@ pub(crate) const HEADROOM: f64 = 4.0;
 pub(crate) struct Prepared {
     /// The rate, in bit/s.
     pub(crate) bps: f64,
-    /// Whether the path showed it in another direction; otherwise it is [`HEADROOM`] times what this
-    /// one reached, and nobody knows whether the line carries it.
+    /// Whether the path showed it in another direction; otherwise it is [`HEADROOM`] times what this one reached, and
+    /// whether the line carries it is unknown.
     pub(crate) shown: bool,
 }
 

@@ -146,7 +146,7 @@ fn shaped(fix: &Fix) -> Option<(OneDirection, u64)> {
     }
 }
 
-/// The lowest rate that lasted, where it varies: that of the lower level where it has two, and a slow second otherwise.
+/// The lowest rate that lasted, where it varies: the lower level where it has two, and a slow second otherwise.
 fn lowest_bps(carried: Carried<'_>) -> Option<f64> {
     let low = carried.levels().map(|levels| levels.low_bps);
     low.or_else(|| slow_bps(&carried.seconds_bps()?))

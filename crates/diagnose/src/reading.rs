@@ -39,7 +39,7 @@ pub(crate) fn experiment(measurement: &Measurement) -> Option<Experiment> {
     measurement.context.experiment
 }
 
-/// Whether the load was told to carry less than the path lets through.
+/// Whether the load was set to carry less than the path lets through.
 pub(crate) fn is_held_on_purpose(measurement: &Measurement) -> bool {
     measurement.context.load.as_ref().is_some_and(Load::is_held)
 }

@@ -10,7 +10,7 @@ use plumb_model::units::{capital, human_seconds, si};
 /// A twin may differ from its original by this share; a fix that changes a figure by less has shown nothing.
 pub const TWIN_RATIO: f64 = 0.15;
 
-/// Round trips that differ by less than this, in seconds, nobody notices, and a busy machine makes them differ as much.
+/// A difference of round trips below this, in seconds, goes unnoticed, and a busy machine causes as much.
 const LEAST_S: f64 = 0.005;
 
 /// What got better and what got worse, each the most first.

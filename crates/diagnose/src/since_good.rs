@@ -31,7 +31,7 @@ pub enum PairError {
     Paths {
         /// The far end of the good, or first, Run.
         good: String,
-        /// That of the other one.
+        /// The far end of the other Run.
         bad: String,
     },
 }

@@ -164,7 +164,7 @@ pub(crate) fn beside_gateway(rtt_s: f64, above_s: f64) -> Measurement {
     beside_gateway_of(quarter_above(rtt_s, above_s), quarter_above(0.02, above_s))
 }
 
-/// The same where the idle round trips to the gateway, and those of the path, were spread like that.
+/// The same where the idle round trips to the gateway, and on the whole path, were spread like that.
 pub(crate) fn beside_gateway_of(idle: Distribution, path: Distribution) -> Measurement {
     let short = Distribution::of([0.001]).unwrap();
     let loaded = serde_json::json!({ "kind": "loaded_latency", "result": {

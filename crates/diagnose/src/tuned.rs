@@ -4,8 +4,8 @@ use plumb_model::finding::{Action, Actor, Finding, Fix, Severity, Verdict};
 use plumb_model::order::sort_few;
 use plumb_model::results::tune::{TuneDecision, TuneResult};
 
-/// Says of each finding that a part of the plan was tried for it what became of that, and takes away the fix: what was
-/// kept is done, and what was undone does not help. What could not be told stays as it is.
+/// Adds the outcome to each finding for which a part of the plan was tried, and takes away the fix: what was kept is
+/// done, and what was undone does not help. Findings whose outcome is undecided stay unchanged.
 pub fn settle(findings: &mut [Finding], results: &[TuneResult]) {
     for finding in findings.iter_mut() {
         let decided = results

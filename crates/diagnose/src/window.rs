@@ -403,7 +403,7 @@ fn fix(
     what: &str,
     wanted: &Wanted,
 ) -> Fix {
-    // Defaults of the kernel (`tcp_init`) stand in for a host that did not tell.
+    // Defaults of the kernel (`tcp_init`) are used for a host that did not report its own.
     let [least, initial, largest] = host.and_then(|h| limits(h, side)).unwrap_or(match side {
         Side::Sender => [4096, 16_384, 4 << 20],
         Side::Receiver => [4096, 131_072, 6 << 20],
@@ -412,7 +412,7 @@ fn fix(
     let proposal = buffer_for(wanted.needed);
     let each = wanted.carried(side, proposal);
     let target = si(wanted.target.bps, "bit/s");
-    // What nobody saw the line carry is not promised.
+    // A rate that the line was not seen to carry is not promised.
     let (several, one) = match wanted.target.shown {
         true => (
             format!(

@@ -86,7 +86,7 @@ fn known(table: &[Named], name: &str) -> Option<(&'static str, Algorithm)> {
     found.map(|(_, words, algorithm)| (*words, *algorithm))
 }
 
-/// Times everything; `step` is told before each cipher which it is. Less than a second.
+/// Times everything; `step` is called with the name of each cipher before it is timed. Takes less than a second.
 pub fn measure(rate_bps: Option<f64>, step: &dyn Fn(&str)) -> CipherResult {
     let offered = ssh_offers();
     let ssh = offered.as_ref().map(|(version, _)| version.clone());
@@ -198,8 +198,8 @@ fn fastest(work: &mut dyn FnMut() -> bool) -> Option<f64> {
     Some(best)
 }
 
-/// The version of ssh, and the ciphers that it would offer to a host of which it knows nothing.
-/// It connects to nobody: `-G` only prints its settings.
+/// The version of ssh, and the ciphers that it would offer to a host of which it knows nothing. It opens no connection:
+/// `-G` only prints its settings.
 fn ssh_offers() -> Option<(String, Vec<String>)> {
     let run = |arguments: &[&str]| {
         Command::new("ssh")

@@ -1,10 +1,9 @@
 //! How fast the files of a folder can feed a transfer, and take one.
 //!
-//! A large nameless file is written and read by read and write, mmap and sendfile, and many small
-//! ones are written and read. Memory must not stand in for the disk: the page cache is gone around
-//! (O_DIRECT), or the kernel is told to forget the file and is asked whether it has (mincore). Where
-//! neither is possible, as on tmpfs, the result says that it is the speed of memory. Sizes and times
-//! are bounded, and nothing is left behind.
+//! A large nameless file is written and read by read and write, mmap and sendfile, and many small ones are written and
+//! read. Memory must not stand in for the disk: either the page cache is bypassed (O_DIRECT), or the kernel is asked to
+//! drop the file from it and mincore shows whether it did. Where neither is possible, as on tmpfs, the result says that
+//! it is the speed of memory. Sizes and times are bounded, and nothing is left behind.
 
 mod large;
 mod pass;
@@ -19,7 +18,7 @@ pub use pass::{BLOCK_BYTES, DiskError, Plan};
 /// Share of the free space that may be used.
 const FREE_RATIO: f64 = 0.5;
 
-/// Does all passes; `step` is told before each of them what it is.
+/// Does all passes; `step` is called with a description before each of them.
 ///
 /// # Errors
 /// When the folder cannot be written to, has no room, or the disk fails.

@@ -36,9 +36,9 @@ pub use source::Source;
 pub(crate) use waits::waits;
 pub use waits::{Ticks, processors};
 
-/// Reads the facts of this host that bear on a measurement; those that it does not tell are absent.
+/// Reads the facts of this host that bear on a measurement; facts that it does not report are absent.
 ///
-/// The settings of TCP are those of the network namespace of the calling thread.
+/// The settings of TCP are read in the network namespace of the calling thread.
 pub fn facts() -> HostFacts {
     let text = |key: &str| sysctl::read(key).ok();
     let words =

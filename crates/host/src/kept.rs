@@ -53,7 +53,7 @@ pub enum JournalError {
 /// Whether the machine was started anew since `boot`.
 pub(crate) fn is_another_boot(boot: &str) -> bool {
     let now = self::boot();
-    // A kernel that does not tell has not been started anew.
+    // Without a boot id from the kernel, no restart is assumed.
     !now.is_empty() && boot != now
 }
 
@@ -116,7 +116,7 @@ impl Locked {
         let of = |meta: fs::Metadata| (meta.dev(), meta.ino());
         let held = lock.metadata().map(of).map_err(no_place)?;
         let there = fs::metadata(&name).map(of).map_err(no_place)?;
-        // A lock of a file that was taken away keeps nobody out.
+        // A lock on a file that was removed excludes no other process.
         if held != there {
             return Err(no_place(io::ErrorKind::NotFound.into()));
         }
@@ -243,7 +243,7 @@ mod tests {
         );
         Locked::lock(&path).unwrap().remove("eth0.json").unwrap();
         assert!(below(root.path()).is_empty());
-        // The directory beside it has somebody's file.
+        // The directory beside it has a file of another program.
         fs::create_dir_all(root.path().join("plumb/tune")).unwrap();
         drop(Locked::lock(&path).unwrap());
         assert_eq!(

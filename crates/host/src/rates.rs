@@ -244,7 +244,7 @@ pub fn between(before: Reading, after: Reading) -> RatesResult {
         .0
 }
 
-/// By how much a counter grew; those of softnet are of 32 bits and wrap.
+/// By how much a counter grew; the counters of softnet are of 32 bits and wrap.
 fn growth(name: &str, before: u64, now: u64) -> Option<u64> {
     match (u32::try_from(before), u32::try_from(now)) {
         (Ok(before), Ok(now)) if name.starts_with("softnet.") => {

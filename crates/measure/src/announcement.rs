@@ -29,7 +29,7 @@ pub fn interface(to: IpAddr) -> Option<String> {
 /// How long the interface is watched for the traffic of others.
 const WATCHED: Duration = Duration::from_millis(300);
 
-/// From this rate on somebody uses the line: more than what an idle machine sends and receives, in bit/s.
+/// From this rate on the line is in use: more than an idle machine sends and receives, in bit/s.
 const IN_USE_BPS: f64 = 1e6;
 
 /// What the interface towards an address carries at the moment, where that is more than an idle one does.

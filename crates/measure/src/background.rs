@@ -113,8 +113,8 @@ impl Background {
         (Window::until_now(from), Duration::from_secs_f64(p95))
     }
 
-    /// Waits until round trips are those of the idle path again; how long that took in seconds, if it was seen.
-    /// `left` is all the time that there is.
+    /// Waits until round trips are as short as on the idle path again; returns how long that took in seconds, if it was
+    /// seen. `left` is all the time that there is.
     pub fn drain(
         &self,
         left: Option<Duration>,

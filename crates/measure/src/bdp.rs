@@ -10,8 +10,8 @@ use plumb_model::run::HostFacts;
 /// Gbit/s: processors limit then, and what windows come to in bit/s says nothing.
 const MIN_RTT_S: f64 = 0.001;
 
-/// What one connection could carry in the direction of `throughput`; `None` where TCP told no
-/// round trip, or one so short that windows do not matter.
+/// What one connection could carry in the direction of `throughput`; `None` where TCP reported no round trip, or one so
+/// short that windows do not matter.
 pub fn windows(
     throughput: &ThroughputResult,
     local: &HostFacts,

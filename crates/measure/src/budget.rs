@@ -2,8 +2,8 @@
 
 use plumb_model::units::ByteCount;
 
-/// What a check may transfer when nobody says otherwise: a full phase of fifteen seconds each
-/// way on a line of 250 Mbit/s, and a tenth of a small mobile plan.
+/// What a check may transfer by default: a full phase of fifteen seconds each way on a line of 250 Mbit/s, and a tenth
+/// of a small mobile plan.
 pub const DEFAULT: ByteCount = ByteCount::from_bytes(2_000_000_000);
 
 /// Payload left for the phases to come. What a phase does not use goes to the later ones.

@@ -39,7 +39,7 @@ const TRAINS_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// The far end; the port is that of its responder, 0 for the usual one.
+    /// The far end with the port of its responder, 0 for the usual one.
     pub target: Target,
     /// What probes of hops are made of; when absent, what the far end answers.
     pub protocol: Option<Protocol>,
@@ -194,7 +194,7 @@ fn look_at_hops(
     out: &mut Yield,
 ) -> Result<(Protocol, HopsFound), MeasureError> {
     let local = |source: io::Error| match source.kind() {
-        // Nobody is known yet.
+        // No hop is known yet.
         io::ErrorKind::Interrupted => MeasureError::Cancelled,
         _ => MeasureError::Capacity {
             name: wanted.target.name.clone(),
@@ -361,7 +361,7 @@ fn result(
     result
 }
 
-/// Hops as they are told.
+/// Hops in the form of the result.
 fn describe(found: &[HopFound]) -> Vec<CapacityHop> {
     let mean_queueing: Vec<Option<f64>> = found
         .iter()

@@ -31,9 +31,8 @@ pub fn by_probes(exchanges: &[Exchange]) -> Result<Comparison, Incomparable> {
     Comparison::of(&times.collect::<Vec<_>>())
 }
 
-/// The delay of the packets of a phase, of which the smallest was `min_ns` and all others are
-/// `above_s` that. Both ends' stamps were those of their wall clocks; ours was `apart_ns` ahead of
-/// our monotonic one.
+/// The delay of the packets of a phase, of which the smallest was `min_ns` and all others are longer by `above_s`. Both
+/// ends stamped by their wall clocks; ours was `apart_ns` ahead of our monotonic clock.
 pub fn delay_by(
     compared: &Comparison,
     direction: Direction,

@@ -63,7 +63,7 @@ impl<'a> Conductor<'a> {
         Self::of(Record::begin(command, name, address), watcher, stop)
     }
 
-    /// Goes on with a Run that was measured before.
+    /// Continues a Run that was measured before.
     pub fn resume(run: Run, watcher: &'a dyn Watcher, stop: &'a Arc<AtomicBool>) -> Self {
         Self::of(Record::resume(run), watcher, stop)
     }
@@ -160,7 +160,7 @@ impl<'a> Conductor<'a> {
         self.budget.grant(bytes);
     }
 
-    /// The Run as far as it is recorded.
+    /// The Run, as much of it as is recorded.
     pub fn run(&self) -> &Run {
         self.record.run()
     }

@@ -42,7 +42,7 @@ impl Connects {
         }
     }
 
-    /// To the address that a plan uses, and to that of the other version of IP, where the name has one.
+    /// Connects to the address that a plan uses, and to the name's address of the other version of IP, if any.
     pub fn to_both(used: SocketAddr, other: Option<SocketAddr>) -> Self {
         let mut addresses = vec![used];
         addresses.extend(other);

@@ -60,7 +60,7 @@ pub enum MeasureError {
         /// What else was seen.
         notes: String,
     },
-    /// Whatever was tried, nobody answered.
+    /// Without an answer, whatever was tried.
     #[error(
         "nothing came back from {name}.\nTried: {tried}.{seen}\nIt is down, the address is wrong, or a firewall drops what is sent to it.\nNext: `plumb path {name}` shows how far packets get, `plumb check --local` whether this machine's line is well."
     )]
@@ -124,7 +124,7 @@ pub enum MeasureError {
     /// A file system could not be timed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The reverse path was asked for, and nobody reported it.
+    /// The reverse path was asked for, and no responder reported it.
     #[error("the reverse path is unknown: {why}")]
     ReversePath { why: String },
     /// A setting could not be changed, or the rate with it not be measured.
@@ -142,7 +142,7 @@ pub enum MeasureError {
 }
 
 impl MeasureError {
-    /// Nobody is at an address, as a router or this host says.
+    /// No host is at an address, as a router or this host reports.
     pub(crate) fn nowhere(target: &Target, nowhere: &Nowhere) -> Self {
         let own = source_towards(target.address, &target.outlet);
         let this_host = own.is_ok_and(|own| own == nowhere.from);

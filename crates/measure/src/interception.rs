@@ -1,5 +1,6 @@
-//! Whether something on the path answers in the place of others: a connection to an address that nobody has, and a
-//! question to a name server that does not exist. Who answers these is between, and answers for everybody.
+//! Whether a box on the path answers in the place of others: a connection to an address that no host has, and a
+//! question to a name server that does not exist. A box that answers these is on the path, and answers for every
+//! address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Asked three times, because one datagram may be lost.
 const QUESTIONS: u64 = 3;
 
-/// A connection to port 80 of an address that nobody has, and a question to it over DNS, both at once; within two
+/// A connection to port 80 of an address that no host has, and a question to it over DNS, both at once; within two
 /// seconds.
 pub struct Interception {
     /// The host that an HTTP request names.
@@ -69,13 +70,13 @@ impl Step for Interception {
             (port.measure(session), names.join().ok().flatten())
         });
         let mut found = found?;
-        // That nobody answers is how it is to be.
+        // No answer is the healthy outcome.
         names.into_iter().for_each(|names| found.add(names));
         Ok(found)
     }
 }
 
-/// `None` where nobody answered.
+/// `None` without an answer.
 fn ask_names(stop: &Arc<AtomicBool>) -> Option<Measured> {
     let plan = Plan {
         interval: PATIENCE / 4,

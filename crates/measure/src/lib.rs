@@ -1,9 +1,9 @@
 //! Measuring: steps that each measure one thing, and the conductor that runs a plan of them into one Run.
 //!
-//! A [`step`] takes the [`session`] and its own settings, and returns what it measured; the [`conductor`] records it
-//! in the Run as it ends ([`record`]), within a [`budget`]. Every verb is a plan of steps: [`with_far_end`] is that
-//! of `plumb check`, `load` and `rate`, [`without_responder`] what remains of a check without a responder, and most
-//! others are a plan of one step in the file of their kind.
+//! A [`step`] takes the [`session`] and its own settings, and returns what it measured; the [`conductor`] records it in
+//! the Run as it ends ([`record`]), within a [`budget`]. Every verb is a plan of steps: [`with_far_end`] is the plan of
+//! `plumb check`, `load` and `rate`, [`without_responder`] what remains of a check without a responder, and most others
+//! are a plan of one step in the file of their kind.
 //!
 //! [`idle`] and [`phase`] are the steps of a load test; [`background`] is the probes that run beside them
 //! ([`probes`], and [`near_hops`] for the first hops); [`traffic_classes`] is what flows in a phase, and `cut_short` what is said

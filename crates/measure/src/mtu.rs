@@ -30,8 +30,8 @@ use crate::yields::Yield;
 /// The largest IP packet that can be written (RFC 791, section 3.1).
 const LARGEST_BYTES: u32 = u16::MAX as u32;
 
-/// Ports whose answer shows the far end's maximum segment size, where the user names none:
-/// plumb's own, and that of HTTPS.
+/// Ports whose answer shows the far end's maximum segment size, where the user names none: plumb's own, and the port of
+/// HTTPS.
 const TCP_PORTS: [u16; 2] = [plumb_wire::native::spec::PORT, 443];
 
 /// Answers as large as the path towards the far end allows: that five in a row are lost by chance takes a path that loses
@@ -51,7 +51,7 @@ pub struct Wanted {
     pub tcp_port: Option<u16>,
     /// The largest size to try; what the interface sends when absent.
     pub largest_bytes: Option<u16>,
-    /// Whether to follow what routers tell.
+    /// Whether to follow the sizes that routers report.
     pub listen: bool,
     /// ICMP or UDP; echoes, and UDP where the far end answers none, when absent.
     pub protocol: Option<Protocol>,
@@ -417,7 +417,7 @@ fn method(found: &Found) -> MtuMethod {
 /// less than the path takes is left open.
 fn segment_size(wanted: &Wanted, routers: u8, stop: &AtomicBool) -> Option<(MssResult, u64)> {
     let to = wanted.target.address.ip();
-    // Nobody is on the way of what does not leave this host.
+    // No router handles packets that do not leave this host.
     if to.is_loopback() {
         return None;
     }

@@ -10,8 +10,8 @@ use plumb_model::results::{PathPlace, PathQueueing, PlaceLatency, PlaceMethod};
 use plumb_net::route::next_hop;
 use plumb_probe::hop::answerer;
 
-/// Addresses that stand for the Internet: they are for documentation (RFC 5737, RFC 3849), and nothing is sent there;
-/// only the kernel is asked by which way it would go.
+/// Addresses that represent the Internet: they are for documentation (RFC 5737, RFC 3849), and nothing is sent there;
+/// the kernel is only asked for its route to them.
 pub const ANYWHERE: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
     IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),

@@ -20,10 +20,10 @@ const MAX_SKEW: f64 = 500e-6;
 /// What stamps of a program on a busy host may be off by, in nanoseconds.
 const STAMP_ERROR_NS: f64 = 1e6;
 
-/// Delays of each direction less that of the fastest probe.
+/// Delays of each direction, less the delay of the fastest probe.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneWay {
-    /// Share by which the far clock runs faster, as far as it is known.
+    /// Share by which the far clock runs faster, as far as known.
     skew: f64,
     /// The time of ours from which that counts, ns.
     since_ns: i64,

@@ -1,5 +1,5 @@
-//! `plumb path`: the path that packets take, once or for as long as wanted, and the reverse path where a
-//! responder tells it.
+//! `plumb path`: the path that packets take, once or for as long as wanted, and the reverse path where a responder
+//! reports it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -10,8 +10,7 @@
 use plumb_model::distribution::quantile_of_sorted;
 use plumb_model::results::PeriodicOf;
 
-/// Time that one value stands for, in seconds: some round trips, and a small part of any period that
-/// is looked for.
+/// Time that one value covers, in seconds: some round trips, and a small part of any period that is looked for.
 const BIN_S: f64 = 0.25;
 
 /// Shortest period that is looked for, in seconds: shorter ones are the sawtooth of a congestion

@@ -43,8 +43,8 @@ const RATE_NEEDS_S: f64 = 1.0;
 /// Congestion controls that send faster until something is lost.
 const LOSS_BASED: [&str; 2] = ["cubic", "reno"];
 
-/// Each stream's rate over time is kept in a phase with no more streams a direction than this: more
-/// curves than that tell nobody anything, and a Run grows by 2 kB for each and every 15 s.
+/// Each stream's rate over time is kept in a phase with no more streams a direction than this: more curves cannot be
+/// read, and a Run grows by 2 kB for each and every 15 s.
 const MOST_STREAM_SERIES: usize = 8;
 
 /// A load phase that has run.
@@ -59,7 +59,8 @@ pub struct Phase {
     rpm_method: &'static str,
 }
 
-/// What the first load of a Run carried in bit/s, without slow start where it was long enough to tell; `None` without any.
+/// What the first load of a Run carried in bit/s, without slow start where it was long enough to separate it; `None`
+/// without any.
 pub fn carried_bps(run: &Run) -> Option<f64> {
     run.measurements
         .iter()
@@ -268,7 +269,7 @@ impl Phase {
         }
     }
 
-    /// Notes which loads may have left queues empty, where round trips beside them are to tell of queues.
+    /// Notes which loads may have left queues empty, where round trips beside them are to show queues.
     pub fn note_gentle_loads(&self, found: &mut Yield) {
         for direction in [&self.outcome.down, &self.outcome.up].into_iter().flatten() {
             // Those fill every queue there is until it overflows.

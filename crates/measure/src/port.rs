@@ -48,7 +48,7 @@ pub struct PortPlan {
     pub address: SocketAddr,
     /// Time that looking the name up took; `None` where an address was typed.
     pub name_s: Option<f64>,
-    /// What the name stands for.
+    /// The canonical name to which the name is an alias.
     pub canonical_name: Option<String>,
     pub ports: Vec<u16>,
     pub tries: u64,

@@ -330,7 +330,7 @@ impl ProbeLogs {
         Some(log.started_monotonic_ns + (answered.sent_s * 1e9) as u64 + 1)
     }
 
-    /// The stream that tells of the far host's clock.
+    /// The stream that shows the far host's clock.
     pub fn udp(&self) -> Option<&ProbeLog> {
         self.0.udp.as_ref()
     }
@@ -366,8 +366,8 @@ impl ProbeLogs {
         })
     }
 
-    /// Adds the round trips of a time without load, one measurement a stream, that of the native one with what its probes
-    /// waited in each direction; true when any came back.
+    /// Adds the round trips of a time without load, one measurement a stream. The measurement of the native stream
+    /// includes what its probes waited in each direction. Returns true when any answer came.
     pub fn record_ping(
         &self,
         found: &mut Yield,

@@ -14,7 +14,7 @@ impl Watcher for Nobody {
     fn update(&self, _text: &str) {}
 }
 
-/// Told of what goes on; a progress line, or nobody.
+/// Receives reports of the progress; a progress line, or a sink that ignores them.
 pub trait Watcher: Sync {
     /// A step begins that takes about so long.
     fn step(&self, name: &str, takes: Duration);

@@ -134,7 +134,7 @@ impl Record {
         }
     }
 
-    /// Goes on with a Run that was measured before: times are of its start.
+    /// Continues a Run that was measured before: times count from its start.
     pub fn resume(run: Run) -> Self {
         let now_ns = i128::from(clock::realtime_ns());
         let started: Option<Timestamp> = run.started.parse().ok();
@@ -145,7 +145,7 @@ impl Record {
         }
     }
 
-    /// Facts that the far end told of itself.
+    /// Facts that the far end reported of itself.
     pub fn far_host(&mut self, facts: HostFacts) {
         if let Some(target) = &mut self.run.target {
             target.host = Some(facts);
@@ -219,7 +219,7 @@ impl Record {
         self.run.verdict = Some(audit.verdict);
     }
 
-    /// The Run with what the measurements mean, as far as it is to be judged.
+    /// The Run with what the measurements mean, judged as wanted.
     pub fn finish(self, judgement: Judgement) -> Run {
         match judgement {
             Judgement::AsAudited => {
@@ -268,7 +268,7 @@ impl Record {
 /// How far a Run is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
-    /// By nobody but its steps, where they audit this machine.
+    /// Judged only by its steps, where they audit this machine.
     AsAudited,
     /// As a part of a path, which does not clear the rest: there is a verdict only where something is wrong.
     Part,

@@ -17,7 +17,7 @@ pub struct Session<'a> {
     pub watcher: &'a dyn Watcher,
     /// Set when the user wants it to end.
     pub stop: Arc<AtomicBool>,
-    /// Who carries load; `None` where nobody does, and when it is lost.
+    /// The far end that carries load; `None` where there is none, and when it is lost.
     pub far_end: Option<FarEnd>,
     /// The probes that run beside the steps, where a step has begun them.
     pub background: Option<Background>,

@@ -20,7 +20,7 @@ use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
 
-/// How often the end is looked for while nothing is told.
+/// How often the end is looked for while no outcome is reported.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Targets by the names that the user gave.
@@ -32,10 +32,10 @@ pub struct Targets {
     pub unresolved: Vec<String>,
 }
 
-/// Who is told of each probe as soon as it is known what became of it.
+/// Called with the outcome of each probe as soon as that is known.
 pub type Tell<'a> = &'a mut dyn FnMut(ManySeen);
 
-/// Probes many targets by the plan, and reports each probe to `tell`.
+/// Probes many targets by the plan, and reports the outcome of each probe.
 ///
 /// # Errors
 /// When no probe can be sent. Where nothing came back, that is the shortfall.

@@ -52,7 +52,7 @@ impl Times {
         }
     }
 
-    /// Those of a check. A queue of 700 ms takes CUBIC ten seconds to fill, and an all-clear needs phases of 14 s
+    /// The times of a check. A queue of 700 ms takes CUBIC ten seconds to fill, and an all-clear needs phases of 14 s
     /// (`lengths::QUEUE_S`). Where experiments are needed there is no all-clear, and both at once have what is left.
     pub const fn of(effort: Effort) -> Self {
         match effort {
@@ -84,7 +84,7 @@ impl Times {
         }
     }
 
-    /// How long the phase of a direction is to be; that of applications alone where there is none.
+    /// How long the phase of a direction is to be; without a direction, the phase of applications alone.
     pub fn of_phase(&self, direction: Option<Direction>) -> Duration {
         match direction {
             Some(Direction::Both) => self.both,

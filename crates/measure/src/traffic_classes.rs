@@ -38,7 +38,7 @@ impl Shape {
         }
     }
 
-    /// How many flows each way it has unless told otherwise, as flent's tests of that name have.
+    /// The default number of flows each way, as flent's tests of that name have.
     pub fn streams(self) -> u32 {
         match self {
             Self::BestEffort | Self::Rrul => 4,
@@ -75,8 +75,7 @@ impl Shape {
         classes.filter(|class| *class != BEST_EFFORT).collect()
     }
 
-    /// So many flows of one direction. A shape of several classes has its own DSCPs in the place of
-    /// that of `flow`.
+    /// So many flows of one direction. A shape of several classes has its own DSCPs in place of the DSCP of `flow`.
     pub fn flows(self, role: OneDirection, streams: u32, flow: &Flow) -> Vec<Flows> {
         if let (Self::Responsiveness { interval }, Flow::Tcp(tcp)) = (self, flow) {
             return responsiveness::flows(role, streams, tcp, interval);

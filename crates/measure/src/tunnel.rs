@@ -7,7 +7,7 @@ use plumb_net::egress::Outlet;
 use plumb_net::netlink::link::links;
 use plumb_net::route::next_hop_by;
 
-/// What must be known where they do, as far as this host's routes and interfaces tell.
+/// A hint about a tunnel to the target, as far as this host's routes and interfaces show one.
 pub(crate) fn hint(target: IpAddr, outlet: &Outlet) -> Option<String> {
     let hop = next_hop_by(target, outlet).ok()??;
     let index = hop.interface;

@@ -38,7 +38,7 @@ const COARSE_S: f64 = 0.5e-3;
 const UNACKNOWLEDGED_PART: u64 = 8;
 const UNACKNOWLEDGED_BYTES: u64 = 1 << 20;
 
-/// The Run of a visit from that address, judged. `command` is that of this responder.
+/// The Run of a visit from that address, judged. `command` is the command of this responder.
 pub fn run(command: Vec<String>, visitor: IpAddr, visit: &Visit, seen: &Seen) -> Run {
     let took_s = visit.took_s();
     let browser = HostFacts {

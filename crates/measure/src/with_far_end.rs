@@ -1,7 +1,7 @@
 //! The plan of what is measured against a far end that carries load: idle, up, down, both.
 //!
-//! The probe streams run throughout. Between phases the sockets are aborted, and the next phase
-//! waits until the queue has emptied, so that each phase meets the path as it is.
+//! The probe streams run throughout. Between phases the sockets are aborted, and the next phase waits until the queue
+//! has emptied, so that each phase meets an idle path.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -101,8 +101,7 @@ pub struct Besides<'s> {
 
 /// Measures what the plan says.
 ///
-/// `stop` ends it early; what was measured until then is kept, as it is when the responder
-/// goes away.
+/// `stop` ends it early; what was measured until then is kept, as also when the responder goes away.
 ///
 /// # Errors
 /// When the responder allows less than the plan asks for, or is gone before anything was
@@ -349,7 +348,7 @@ impl Plan {
         directions.into_iter().map(step).collect()
     }
 
-    /// The phase that loads a direction; that of the applications alone where it loads none.
+    /// The phase that loads a direction; without a direction, the phase of the applications alone.
     pub(crate) fn spec(&self, direction: Option<Direction>) -> PhaseSpec {
         let loaded = direction.unwrap_or(Direction::Both);
         let goal = self.bytes.filter(|_| direction.is_some());
@@ -368,7 +367,7 @@ impl Plan {
         }
     }
 
-    /// Whether an end has the congestion control that was asked for, as far as it tells.
+    /// Whether an end has the congestion control that was asked for, as far as it reports that.
     fn has_congestion_control(
         &self,
         host: &HostFacts,

@@ -16,8 +16,8 @@ use crate::yields::Yield;
 /// How often it is looked whether the user wants all to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A step that is stopped when its time, or that of the plan, is over. What it has measured until then is kept, where it
-/// keeps that when it is stopped; where not, a note says so. That it is missing is no shortfall of the plan.
+/// A step that is stopped when its time, or the time of the plan, is over. A step that keeps partial results when
+/// stopped keeps what it has measured; for any other a note says that it is missing. That is no shortfall of the plan.
 pub struct Within<'a> {
     pub step: &'a mut dyn Step,
     /// How long it may take.

@@ -75,7 +75,7 @@ impl From<Direction> for Phase {
 }
 
 vocabulary! {
-    /// A load that tells causes apart, where the plan's own leave signs unexplained.
+    /// A load that distinguishes causes, where the plan's own loads leave signs unexplained.
     pub enum Experiment {
         /// Datagrams at 80 % of the rate that TCP reached: what is lost now is lost at any load.
         Paced = "paced",

@@ -6,8 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a set of samples is spread. The unit is that of the samples; the field that holds a
-/// distribution carries it in its name.
+/// How a set of samples is spread. The unit is the unit of the samples; the field that holds a distribution carries it
+/// in its name.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// Number of samples that the figures are of.

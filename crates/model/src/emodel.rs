@@ -106,8 +106,8 @@ pub fn burst_ratio(loss_ratio: f64, mean_run_length: f64) -> f64 {
     (mean_run_length * (1.0 - loss_ratio)).max(1.0)
 }
 
-/// The mean opinion score of a rating (G.107, annex B, formula B-4). The cubic falls a little
-/// below 1 for ratings under 6.5, where nobody could score.
+/// The mean opinion score of a rating (G.107, annex B, formula B-4). The cubic falls a little below 1 for ratings under
+/// 6.5, and no score is below 1.
 pub fn mean_opinion_score(r: f64) -> f64 {
     match r {
         r if r <= 0.0 => 1.0,

@@ -1,8 +1,8 @@
 //! How evenly flows share a path: Jain's fairness index (R. Jain, D. Chiu, W. Hawe, DEC-TR-301,
 //! 1984; RFC 5166, section 2.3.1).
 
-/// (Σx)² / (n·Σx²): 1 when all of them are equal, 1/n when one has everything; k of n equal and
-/// the others nothing give k/n. Absent where nothing was shared, or there was nobody to share.
+/// (Σx)² / (n·Σx²): 1 when all of them are equal, 1/n when one has everything; k of n equal and the others nothing give
+/// k/n. Absent where nothing was shared, or there were no sharers.
 pub fn jain_index(rates: &[f64]) -> Option<f64> {
     let largest = rates.iter().copied().fold(0.0, f64::max);
     if !(largest > 0.0 && largest.is_finite()) {

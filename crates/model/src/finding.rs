@@ -59,7 +59,7 @@ impl PathKind {
 }
 
 vocabulary! {
-    /// Where a cause sits, as far as it is known.
+    /// Where a cause sits, as far as known.
     pub enum Place {
         /// The bottleneck away from this host.
         Uplink = "uplink",
@@ -362,6 +362,6 @@ pub struct NotMeasured {
     pub what: String,
     /// Why, as a clause that follows "because".
     pub why: String,
-    /// The option that helps, as it is written on the command line; null where none does.
+    /// The option that helps, in the form of the command line; null where none does.
     pub option: Option<String>,
 }

@@ -18,7 +18,7 @@ vocabulary! {
         Vr = "vr",
         /// Pages of the web.
         Web = "web",
-        /// Large files that somebody waits for.
+        /// Large files that a user waits for.
         Transfer = "transfer",
         /// Large files in the background, which must not disturb others.
         Backup = "backup",

@@ -1,4 +1,4 @@
-//! Grades for latency under load, from a table that somebody else published.
+//! Grades for latency under load, from a table published by others.
 
 use crate::units::human_seconds;
 use crate::vocabulary;

@@ -1,11 +1,10 @@
 //! Where packets are lost, as opposed to where a router declines to answer.
 //!
-//! A packet that is lost on its way to a hop would have been lost on its way to any hop beyond
-//! it. So a hop that answers less often than those beyond it loses nothing: it limits the rate of
-//! its ICMP, or is busy forwarding. What is lost on the path shows at some hop and at all beyond.
-//! Less often by chance is neither: a few probes do not tell.
-//! Behind the last that answers there is nobody to tell; so its answers must be such as are given each
-//! time: replies, and not ICMP errors, of which hosts and routers limit the rate alike.
+//! A packet that is lost before it reaches a hop would have been lost before any hop beyond it. So a hop that answers
+//! less often than the hops beyond it loses nothing: it limits the rate of its ICMP, or is busy forwarding. What is
+//! lost on the path shows at some hop and at all beyond. Less often by chance is neither: a few probes do not decide
+//! it. Behind the last hop that answers there is no hop to compare it with. So its answers must be of a kind that is
+//! always given: replies, and not ICMP errors, of which hosts and routers limit the rate alike.
 
 use crate::loss::at_least_ratio;
 use crate::results::path::{HopAnswers, PathLoss};
@@ -125,7 +124,7 @@ fn beginning(sound: &[Count]) -> Option<PathLoss> {
         let rises = sent0 == 0 || lost0 as f64 * (sent1 as f64) < lost1 as f64 * sent0 as f64;
         if rises {
             let likelihood = ln_likelihood(sent0, lost0) + ln_likelihood(sent1, lost1);
-            // Hops between, which do not tell, may be where it begins as well.
+            // It may also begin at silent or sparing hops between.
             let after = before
                 .last()
                 .map_or(1, |before| before.ttl.saturating_add(1));
@@ -165,9 +164,9 @@ fn beginning(sound: &[Count]) -> Option<PathLoss> {
 struct Step {
     /// ln of how likely what was seen is under it.
     likelihood: f64,
-    /// The first hop behind it that tells.
+    /// The first hop behind it that answers and is not sparing.
     ttl: u8,
-    /// The first hop behind the last one before it that tells.
+    /// The first hop behind the last such hop before it, which may be silent or sparing.
     earliest_ttl: u8,
     /// Probes to the hops behind it.
     sent: u64,

@@ -19,14 +19,15 @@ pub struct Prefix {
 pub struct NoPrefix;
 
 impl Prefix {
-    /// That of a single address; of an IPv4 address written as IPv6 it is that of IPv4.
+    /// The prefix of a single address; an IPv4 address written as IPv6 gives the prefix of the IPv4 address.
     pub fn host(address: IpAddr) -> Self {
         let address = address.to_canonical();
         let length = bits(address);
         Self { address, length }
     }
 
-    /// Whether the address is one of them; one of IPv4 written as IPv6 (::ffff:192.0.2.1) is that of IPv4.
+    /// Whether the address is one of them; an IPv4 address written as IPv6 (::ffff:192.0.2.1) counts as the IPv4
+    /// address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         bits(address) == bits(self.address) && self.first(address) == self.first(self.address)

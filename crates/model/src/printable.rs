@@ -1,9 +1,9 @@
 //! Text from outside (a far end, a file, a resolver, the kernel) on its way to a terminal or a page: the one
 //! place that says which characters may be shown, and how many.
 //!
-//! A control character moves the cursor or retitles the window, a bidirectional control shows other words
-//! than were written (UAX 9; CVE-2021-42574), what takes no room hides a difference between two names
-//! (UTS 39), and a separator begins a line that nobody wrote. Each is shown as U+FFFD.
+//! A control character moves the cursor or retitles the window, a bidirectional control shows other words than were
+//! written (UAX 9; CVE-2021-42574), what takes no room hides a difference between two names (UTS 39), and a separator
+//! begins a line that was not in the text. Each is shown as U+FFFD.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -353,12 +353,11 @@ pub struct ThroughputResult {
     pub cc: String,
     /// How the streams began. Null where slow start did not end.
     pub slow_start: Option<SlowStart>,
-    /// The senders' payload was sent from where it lay (sendfile), which stands for no program
-    /// that writes what it made.
+    /// The senders' payload was sent from where it lay (sendfile), which represents no program that writes what it
+    /// made.
     #[serde(default)]
     pub zero_copy_send: bool,
-    /// The receivers dropped the payload unseen (MSG_TRUNC), which stands for no program that
-    /// reads.
+    /// The receivers dropped the payload unseen (MSG_TRUNC), which represents no program that reads.
     #[serde(default)]
     pub discard_receive: bool,
     /// The files that the payload came from or went to. Null without any.

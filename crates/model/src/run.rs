@@ -32,8 +32,8 @@ pub struct Run {
     pub started: String,
     /// Version of plumb that wrote it.
     pub plumb: String,
-    /// The verb and its arguments. A word in capitals stands for each secret, URLs have no user, password or query, and of
-    /// `serve` there is the verb alone.
+    /// The verb and its arguments. A word in capitals replaces each secret, URLs have no user, password or query, and
+    /// of `serve` there is the verb alone.
     pub command: Vec<String>,
     /// The host that measured, and the laboratory that it may be in.
     pub local: Local,
@@ -123,7 +123,7 @@ pub struct LabMark {
     #[serde(default)]
     pub clock: LabClock,
     /// How late the laboratory delivered packets while the Run was made, compared with its own schedule, in seconds; of
-    /// the worst link. Null where no link is plumb's: nobody knows it of the kernel's links.
+    /// the worst link. Null where no link is plumb's: it is unknown for the kernel's links.
     pub lateness_s: Option<Distribution>,
     /// How much later than by itself a packet left at most because large segments crossed links whole, in seconds,
     /// since the laboratory began; of the worst link. 0 where each packet crossed by itself.
@@ -159,7 +159,7 @@ pub struct LabMark {
     pub notes: Vec<String>,
 }
 
-/// A setting of a laboratory's cell that somebody changed while it ran.
+/// A setting of a laboratory's cell that was changed while it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabChange {
     /// When the setting was changed, RFC 3339 in UTC.
@@ -186,9 +186,10 @@ vocabulary! {
 vocabulary! {
     /// The clock of a laboratory.
     pub enum LabClock default Real {
-        /// That of the machine.
+        /// The clock of the machine.
         Real = "real",
-        /// That of a kernel of its own, which stands while programs compute and passes at once while they wait: no figure is the machine's.
+        /// The clock of a kernel of its own, which stands still while programs compute and advances at once while they
+        /// wait: no figure is the machine's.
         Virtual = "virtual",
     }
 }

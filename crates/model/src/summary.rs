@@ -4,9 +4,9 @@ use hdrhistogram::Histogram;
 
 use crate::distribution::Distribution;
 
-/// Significant decimal digits of the quantiles: 0.1 % is finer than anything a lab tells apart.
+/// Significant decimal digits of the quantiles: 0.1 % is finer than any difference that a lab can show.
 const DIGITS: u8 = 3;
-/// The longest time told apart, in nanoseconds: an hour. It bounds the memory to 270 kB.
+/// The longest time that is resolved, in nanoseconds: an hour. It bounds the memory to 270 kB.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// A histogram of nanoseconds; count, smallest, largest, mean and deviation are exact.
@@ -69,8 +69,8 @@ impl Summary {
         self.squares += other.squares;
     }
 
-    /// What was recorded since `earlier`, a copy of this very summary. Smallest and largest are
-    /// those of the histogram, so they have its precision.
+    /// What was recorded since `earlier`, a copy of this very summary. Smallest and largest come from the histogram, so
+    /// they have its precision.
     pub fn since(&self, earlier: &Self) -> Self {
         let Some(count) = self.count.checked_sub(earlier.count).filter(|n| *n > 0) else {
             return Self::new();

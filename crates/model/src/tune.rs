@@ -112,9 +112,9 @@ pub struct HostPlan {
     pub changes: Vec<PlannedChange>,
     /// What would help and belongs to the machine, of which this is a namespace: not done here.
     pub refused: Vec<Refused>,
-    /// What the catalogue looked at and leaves as it is.
+    /// Settings that the catalogue looked at and leaves unchanged.
     pub left: Vec<Left>,
-    /// Somebody's advice, judged; empty where none was given.
+    /// Advice of others, judged; empty where none was given.
     pub judged: Vec<Judged>,
     /// Memory that one connection may take after the change, in bytes, send and receive buffer together. Null where no
     /// change sets a buffer.
@@ -165,7 +165,7 @@ pub struct Refused {
     pub why: String,
 }
 
-/// A knob that stays as it is.
+/// A knob that stays unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Left {
     /// Name of the setting that stays.
@@ -198,7 +198,7 @@ vocabulary! {
     }
 }
 
-/// A setting that somebody advises, judged.
+/// A setting from advice, judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// Name of the setting that the advice is about.
@@ -241,6 +241,6 @@ pub struct AppliedSetting {
     pub old: Option<String>,
     /// Value that plumb set. Null for a file that was removed.
     pub new: Option<String>,
-    /// State of the setting now: `as-set`, `as-before`, `changed` by somebody since, `gone`, `unreadable`.
+    /// State of the setting now: `as-set`, `as-before`, `changed` since by another program, `gone`, `unreadable`.
     pub standing: String,
 }

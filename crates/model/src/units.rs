@@ -301,7 +301,7 @@ pub mod duration_text {
     /// Writes the time as text that [`deserialize`] reads back exactly.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(d: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&duration(*d))
     }
@@ -331,7 +331,7 @@ pub mod optional_duration_text {
     /// Writes the time as [`duration_text`] does, or nothing.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(
         time: &Option<Duration>,
         serializer: S,

@@ -90,7 +90,7 @@ pub struct Exchange {
     pub first_byte: Option<Duration>,
     /// The answer's head, where it was one.
     pub head: Option<Head>,
-    /// What the server said by itself, as far as it is text.
+    /// The text that the server sent unasked.
     pub banner: Option<String>,
     /// Where nothing was asked: how long after that the server ended the connection without a word.
     pub closed: Option<Duration>,
@@ -117,7 +117,7 @@ pub enum NoConnection {
     /// Nothing listens there: a reset came after that time.
     Refused(Duration),
     NoAnswer,
-    /// Somebody said that there is no way there, or that it is forbidden.
+    /// A router, or this host, reported that there is no route, or that it is forbidden.
     Unreachable(String),
     /// Our own machine could not.
     Local(String),
@@ -155,7 +155,7 @@ pub fn exchange(
     let _ = abort_on_close(&stream);
     let info = tcp_info(&stream).ok();
     let syn_again = info.as_ref().is_some_and(|info| info.total_retransmits > 0);
-    // The one round trip that the kernel has seen so far is that of the SYN.
+    // The only round trip that the kernel has seen so far is the one of the SYN.
     let by_kernel = info
         .filter(|info| info.srtt_us > 0 && !syn_again)
         .map(|info| Duration::from_micros(info.srtt_us.into()));

@@ -240,7 +240,7 @@ impl Talk {
         Ok(())
     }
 
-    /// The body of the answer. That of a refusal (500) is one, too: it says why (UPnP Device Architecture 1.1, 3.2.3).
+    /// The body of the answer. A refusal (500) has one, too: it gives the reason (UPnP Device Architecture 1.1, 3.2.3).
     fn read(&mut self, client: &mut http1::Client) -> Result<Vec<u8>, GatewayError> {
         let mut body = Vec::new();
         let mut taken = 0;

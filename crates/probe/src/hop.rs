@@ -18,9 +18,8 @@ const WAIT: Duration = Duration::from_millis(400);
 /// Larger than what is looked at.
 const BUFFER_BYTES: usize = 2048;
 
-/// Who answers a probe to `target` that lives for `hops` hops: a router on the way, or the target
-/// itself when it is no further away; `None` when nobody does within 1.2 s. With `u8::MAX` hops it
-/// tells whether the target answers echo.
+/// Who answers a probe to `target` that lives for `hops` hops: a router on the path, or the target itself when it is no
+/// further away; `None` without an answer within 1.2 s. With `u8::MAX` hops it shows whether the target answers echo.
 ///
 /// # Errors
 /// When there is no socket for ICMP.

@@ -1,4 +1,4 @@
-//! Thin traffic: probes, stamped by the kernel, and what they tell of a path.
+//! Thin traffic: probes, stamped by the kernel, and what they show of a path.
 //!
 //! A folder for each question: how long round trips take ([`ping`], and [`sweep`] for many targets at once), where
 //! packets go ([`path`]), how large they may be ([`mtu`]), what the lines carry ([`capacity`]); how long a silent

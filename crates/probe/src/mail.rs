@@ -32,7 +32,7 @@ impl Server {
     /// Hands a letter over: the recipients for whom the server did not take it, while it did for others.
     ///
     /// # Errors
-    /// When it took it for nobody within `timeout`: why, in words.
+    /// When the server accepted it for no recipient within `timeout`: the reason, in words.
     pub fn hand(&self, outgoing: Outgoing, timeout: Duration) -> Result<Vec<Refusal>, String> {
         self.converse(outgoing, timeout)
             .map_err(|why| format!("{}:{} {why}", self.host, self.port))

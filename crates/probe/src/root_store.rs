@@ -15,7 +15,7 @@ pub struct Trust {
     checks: bool,
 }
 
-/// Why nobody could be believed.
+/// Why there are no trusted certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The file holds no certificate.
@@ -24,7 +24,7 @@ pub enum TrustError {
     /// A certificate in the file cannot be read.
     #[error("a certificate in it cannot be read: {0}")]
     Certificate(String),
-    /// This system believes nobody.
+    /// This system has no trusted certificates.
     #[error(
         "this system has no certificate of anybody to believe ({0}): install ca-certificates, give a file (--ca), \
          or take any certificate (--insecure)"
@@ -80,7 +80,7 @@ impl Trust {
         Ok(Self::with(tls::client_that_believes(roots)?, true))
     }
 
-    /// No certificate: for what begins without TLS, where there is nobody to believe.
+    /// An empty store: for protocols that begin without TLS, where no certificate is checked.
     ///
     /// # Errors
     /// When TLS cannot be spoken.
@@ -126,7 +126,7 @@ pub(crate) fn unbelieved(error: &rustls::Error) -> Option<String> {
         CertificateError::UnknownIssuer => {
             "no authority that is believed here signed it".to_owned()
         }
-        // Somebody of that name is believed, who has another key.
+        // A trusted certificate has this name, but another key.
         CertificateError::BadSignature => "the one whom it names did not sign it".to_owned(),
         CertificateError::NotValidForNameContext { .. } | CertificateError::NotValidForName => {
             "it is for another name".to_owned()

@@ -14,8 +14,8 @@ use crate::evidence::fact;
 use crate::long_queue::{CRITICAL_S, WARNING_S};
 use crate::signs::Kind;
 
-/// A transfer of so many times the other direction's rate fills half of that with acknowledgements: each is 52 bytes at least
-/// (RFC 7323) and stands for two segments of 1448 (RFC 9293, section 3.8.6.3), a ratio of 1 to 56.
+/// A transfer at so many times the other direction's rate fills half of that direction with acknowledgements: each is
+/// 52 bytes at least (RFC 7323) and acknowledges two segments of 1448 (RFC 9293, section 3.8.6.3), a ratio of 1 to 56.
 const ACKNOWLEDGED_TIMES: f64 = 28.0;
 
 /// Receivers that gather segments (GRO) send fewer acknowledgements, so that they may fill less than half.

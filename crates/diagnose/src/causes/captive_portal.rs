@@ -1,4 +1,4 @@
-//! A captive portal answers in place of the Internet until somebody logs in.
+//! A captive portal answers in place of the Internet until the user logs in.
 
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
@@ -8,7 +8,7 @@ use crate::Case;
 use crate::entry::{Entry, Family, every_sign};
 use crate::evidence::fact;
 
-/// Nobody has the address that answered; a proxy might redirect too.
+/// No host has the address that answered; a proxy might redirect too.
 const CONFIDENCE: f64 = 0.9;
 
 pub(crate) const CAUSE: Entry = Entry {

@@ -31,7 +31,7 @@ const SIGNS: &[&str] = &[
 /// Fields whose value says whether the edge had the page.
 const STATES: &[&str] = &["cache-status", "cf-cache-status", "x-cache"];
 
-/// So much longer than a round trip, in seconds, takes the first byte where somebody behind the edge is asked.
+/// The first byte takes so much longer than a round trip, in seconds, where the edge asks a host behind it.
 const BEHIND_S: f64 = 0.02;
 
 /// The fields say so themselves; the server may have put them there.

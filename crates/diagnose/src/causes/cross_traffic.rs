@@ -1,4 +1,4 @@
-//! Another user fills the line meanwhile.
+//! The traffic of others fills the line meanwhile.
 //!
 //! Another machine at home, or another program: a backup, a stream, an update. Its packets keep a queue filled before any load
 //! of ours, and when ours is below what the line carried; what our own load carries is a share of the line, and not its rate.
@@ -50,7 +50,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     yields_to: &[Cause::CongestedInterconnection],
-    // The gateway sees everybody behind it, and nobody else on the line.
+    // The gateway sees every host behind it, and no other user of the line.
     predicts: &[Prediction::likely(Observable::OthersOnLine, STRONG)],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();

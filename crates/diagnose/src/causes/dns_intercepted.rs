@@ -6,7 +6,7 @@ use plumb_model::need::Need;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Names, fact};
 
-/// Nobody has the address that answered.
+/// No host has the address that answered.
 const CONFIDENCE: f64 = 0.98;
 
 pub(crate) const CAUSE: Entry = Entry {

@@ -1,4 +1,4 @@
-//! Somebody on the path changes the DSCP.
+//! A machine on the path changes the DSCP.
 
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;

@@ -72,7 +72,7 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {
-    // The link is one, so that one finding is enough: that of the direction which suffers more.
+    // The link is one, so that one finding is enough: the finding of the direction that suffers more.
     let found = [Direction::Up, Direction::Down].into_iter();
     let found = found.filter_map(|direction| collapsed(case, direction));
     let worst = found.max_by(|a, b| a.0.total_cmp(&b.0));

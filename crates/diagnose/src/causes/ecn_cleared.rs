@@ -1,4 +1,4 @@
-//! Somebody on the path clears the ECN field.
+//! A machine on the path clears the ECN field.
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};

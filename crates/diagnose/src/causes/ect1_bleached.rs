@@ -1,4 +1,4 @@
-//! Somebody on the path clears or drops ECT(1), and leaves ECT(0) alone.
+//! A machine on the path clears or drops ECT(1), and leaves ECT(0) alone.
 //!
 //! A transport asks by ECT(1) for the low-latency queue of L4S (RFC 9331). Without the mark it waits in the queue of all others,
 //! and where its packets are dropped it does not get through.

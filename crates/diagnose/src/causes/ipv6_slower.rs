@@ -8,7 +8,8 @@ use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 
-/// So much longer, in seconds and as a share: below, nobody would choose by it, and medians of five differ by chance.
+/// So much longer, in seconds and as a share: a smaller difference does not matter to a choice, and medians of five
+/// differ by chance.
 const LONGER_S: f64 = 0.01;
 const LONGER_RATIO: f64 = 0.3;
 

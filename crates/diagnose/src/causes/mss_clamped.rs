@@ -41,7 +41,7 @@ fn clamped(sizes: Sizes<'_>) -> Option<Finding> {
             let summary = format!(
                 "TCP's maximum segment size came back as {answered} bytes where the path takes {fits}: lowered on the path, or set so at the far end."
             );
-            // Which of the two is not told.
+            // The measurement does not show which of the two it is.
             (summary, "mss.answered_bytes", answered, fits, 0.6)
         }
         _ => return None,

@@ -86,7 +86,8 @@ fn narrowest_line(lines: Lines<'_>) -> Option<Finding> {
     ))
 }
 
-/// The line of the gateway, where its load and that of others fill it. It is worth repairing where more is paid for.
+/// The line of the gateway, where its own load and the traffic of others fill it. It is worth repairing where more is
+/// paid for.
 fn as_the_gateway_reports(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let gateway = case.gateway()?;
     let (line_bps, field) = gateway.line_bps(direction)?;

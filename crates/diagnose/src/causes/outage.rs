@@ -1,4 +1,4 @@
-//! The path carries nothing at all for a time, and then goes on.
+//! The path carries nothing at all for a time, and then recovers.
 //!
 //! A modem that retrains, a radio that changes cells, a route that converges: every packet of either direction is
 //! lost meanwhile, whatever loads the path.

@@ -100,7 +100,7 @@ fn of_connections(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     Some(finding(direction, matters, summary, evidence))
 }
 
-/// Datagrams of several flows carry far more than those of one, and TCP may have got little of either.
+/// Datagrams of several flows carry far more than datagrams of one flow, and TCP may have got little of either.
 fn of_datagrams(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let together = case.full_load(direction)?;
     let limit = case.flow_limit(direction)?;

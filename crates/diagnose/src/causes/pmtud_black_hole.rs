@@ -1,4 +1,4 @@
-//! Large packets vanish on the path, and no sender is informed.
+//! Large packets vanish on the path, and no message reports it.
 //!
 //! RFC 2923, section 2.1.
 

@@ -142,7 +142,7 @@ fn used(carried: Carried<'_>, field: &str, ratio: f64, streams: f64) -> Evidence
     )
 }
 
-/// Share of all processors' time that nobody used.
+/// Share of all processors' time that was idle.
 fn unused(counted: Counted<'_>) -> Option<f64> {
     let all = counted.grown("processor.ticks") as f64;
     let idle = counted.grown("processor.idle_ticks") as f64;

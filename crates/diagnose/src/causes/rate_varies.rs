@@ -1,7 +1,7 @@
 //! The line's rate goes up and down between levels.
 //!
-//! Shared media give out their capacity anew every few seconds (some satellite networks every 15 s), a radio changes its
-//! modulation, somebody else takes a share and lets go of it.
+//! Shared media give out their capacity anew every few seconds (some satellite networks every 15 s), a radio changes
+//! its modulation, another user takes a share and releases it.
 
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;

@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(found(&[5, 0]), [Severity::Info]);
         assert_eq!(found(&[0]), [Severity::Critical]);
         assert_eq!(found(&[4]), []);
-        // That nobody answers for nobody is right.
+        // No answer from an address that no host has is right.
         let nobody = [asked("192.0.2.1", 3, 0, 0.0), asked("9.9.9.9", 5, 5, 0.01)];
         assert_eq!(found_in(CAUSE.examine, &nobody), []);
     }

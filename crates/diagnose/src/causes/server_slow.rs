@@ -1,7 +1,7 @@
 //! A server takes long until it begins to answer.
 //!
 //! Between the last byte of a request and the first of its answer its program works, or waits for others: only packets
-//! tell that from a long path.
+//! distinguish that from a long path.
 
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;

@@ -21,7 +21,7 @@ const WINDOW_BYTES: f64 = (64 * 32 * 1024) as f64;
 /// Above this share of what the path carries the window costs less than TCP's own reserve.
 const ENOUGH_RATIO: f64 = 0.9;
 
-/// The window is that of OpenSSH; other programs have others.
+/// The window is OpenSSH's; other programs have others.
 const CONFIDENCE: f64 = 0.9;
 
 /// The most copies at once that are advised: OpenSSH's server begins to drop new connections at 10 (MaxStartups).

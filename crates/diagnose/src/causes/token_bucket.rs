@@ -41,7 +41,7 @@ pub(crate) const CAUSE: Entry = Entry {
     ..Entry::PLAIN
 };
 
-/// When the bucket is empty TCP loses a window, and nothing later; a policer goes on to lose, and has to be found.
+/// When the bucket is empty TCP loses a window, and nothing later; a policer continues to drop, and has to be found.
 fn explains(finding: &Finding, sign: &Sign) -> bool {
     is_about(finding, sign)
         && match sign.kind {

@@ -11,7 +11,7 @@ use crate::entry::{Entry, Family};
 use crate::evidence::{Port, fact};
 
 /// A handshake is one round trip, so that the fastest of several is as long as the fastest probe: from this share of it
-/// on somebody nearer has answered.
+/// on a nearer machine has answered.
 const NEARER_RATIO: f64 = 0.6;
 
 /// And by so much, in seconds: what a program's clock and a kernel's time stamps differ by is less.
@@ -23,7 +23,7 @@ const ENOUGH_ROUND_TRIPS: u64 = 3;
 /// Routes may differ by protocol.
 const BY_TIME_CONFIDENCE: f64 = 0.9;
 
-/// Nobody has that address.
+/// No host has that address.
 const BY_ADDRESS_CONFIDENCE: f64 = 0.97;
 
 /// Answers of HTTP that send elsewhere are a portal's.
@@ -94,7 +94,7 @@ fn by_address(case: &Case<'_>) -> Option<Finding> {
     Some(finding(BY_ADDRESS_CONFIDENCE, summary, evidence))
 }
 
-/// A connection to the address that nobody has.
+/// A connection to the address that no host has.
 pub(super) fn answered_for_nobody<'a>(case: &Case<'a>) -> Option<Port<'a>> {
     let mut ports = case.ports();
     ports.find(|port| port.is_nobodys() && port.result.connected > 0)

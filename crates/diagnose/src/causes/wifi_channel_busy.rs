@@ -75,7 +75,8 @@ fn worst(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// Share of the time that the channel was taken by others; `None` where that cannot be told from this machine's frames.
+/// Share of the time that the channel was taken by others; `None` where that cannot be separated from this machine's
+/// frames.
 fn others_ratio(counted: Counted<'_>, name: &str) -> Option<f64> {
     let ms = |counter| counted.of(name, counter) as f64;
     let (all, busy) = (ms("wifi_channel_ms"), ms("wifi_busy_ms"));

@@ -34,7 +34,8 @@ pub(crate) const CAUSE: Entry = Entry {
     ..Entry::PLAIN
 };
 
-/// Beacons are 100 units of 1.024 ms apart, unless somebody changed it (IEEE 802.11-2020, 9.4.1.3; hostapd's beacon_int).
+/// Beacons are 100 units of 1.024 ms apart, unless configured otherwise (IEEE 802.11-2020, 9.4.1.3; hostapd's
+/// beacon_int).
 const BEACON_S: f64 = 0.1024;
 
 /// A quarter of the round trips wait longer than this, in seconds: what begins at any moment waits for more than a quarter of

@@ -37,8 +37,8 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 /// A load of TCP gets such a share of the radio's rate where the radio is what holds it back: half to two thirds, less
-/// without aggregation and more with much of it. Outside of it the rate that was read is not that of the load's frames, as
-/// that of single frames on an idle radio often is, or something else limits.
+/// without aggregation and more with much of it. Outside of it, either the rate that was read is not the rate of the
+/// load's frames, but of single frames on an idle radio, as often happens, or something else limits.
 const CARRIED_RATIO: std::ops::RangeInclusive<f64> = 0.4..=0.9;
 
 /// Share of the load's queue that stands before the gateway, from which on that is the narrow place.

@@ -48,8 +48,8 @@ const MOST_S: f64 = 0.5;
 /// beacon (a quarter of 102.4 ms, see wifi-power-save) or a busy channel.
 const USUAL_S: f64 = 0.0256;
 
-/// By so much must the time of the latest scan move, in ms, to be that of another: the kernel reports its age to a tick, which is
-/// 10 ms at most.
+/// The time of the latest scan must move by so much, in ms, to belong to another scan: the kernel reports its age to a
+/// tick, which is 10 ms at most.
 const ANOTHER_MS: u64 = 100;
 
 /// Round trips of which the longest says something.

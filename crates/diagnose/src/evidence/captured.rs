@@ -7,7 +7,7 @@ use plumb_model::run::Measurement;
 
 use crate::Case;
 
-/// So many of the heaviest are judged: what a lighter one waits for holds nobody back.
+/// So many of the heaviest are judged: a lighter one may wait without harm.
 const MOST: usize = 5;
 
 /// Over less than this, in seconds, shares of the time say nothing: autotuning and slow start are not over.

@@ -27,7 +27,7 @@ const ANSWERED_RATIO: f64 = 0.5;
 /// once, and was filled slowly before.
 const BEFORE_RATIO: f64 = 0.5;
 
-/// A time in which no probe was answered, after which those of that time came at once.
+/// A time in which no probe was answered, after which the answers to its probes came at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Held<'a> {
     pub(crate) measurement: &'a Measurement,
@@ -74,8 +74,8 @@ impl Held<'_> {
 }
 
 impl<'a> Case<'a> {
-    /// Those of every stream of probes to the far end, one after the other. Echoes and the load, where there are any, did
-    /// not pass either.
+    /// The holds of every stream of probes to the far end, one after the other. Echoes and the load, where there are
+    /// any, did not pass either.
     pub(crate) fn holds(&self) -> impl Iterator<Item = Held<'a>> + use<'a> {
         let loads = self.loads();
         let pings: Vec<(Option<Phase>, &Measurement)> = self
@@ -98,7 +98,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Those of one series of probes.
+/// The holds of one series of probes.
 pub(super) fn held(measurement: &Measurement) -> Vec<Held<'_>> {
     let Some(series) = measurement.series.get("rtt") else {
         return Vec::new();

@@ -20,7 +20,7 @@ impl Idle<'_> {
         self.result.sent.saturating_sub(self.result.dropped_here)
     }
 
-    /// Probes that nobody answered.
+    /// Probes that were not answered.
     pub(crate) fn lost(self) -> u64 {
         self.sent().saturating_sub(self.result.received)
     }
@@ -55,7 +55,7 @@ impl<'a> Case<'a> {
         all.find(|probes| reading::follows_silence(probes.measurement))
     }
 
-    /// Those of one protocol.
+    /// Idle probes of one protocol.
     pub(crate) fn idle_by(&self, protocol: Protocol) -> Option<Idle<'a>> {
         let mut probes = self.probes_by(protocol);
         probes.find(|probes| reading::is_idle(probes.measurement))

@@ -18,7 +18,7 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl Loaded<'_> {
-    /// How long the load must last for a queue that is not that of slow start, in seconds.
+    /// How long the load must last, in seconds, for a queue that is not slow start's.
     pub(crate) fn needs_s(self) -> f64 {
         lengths::steady_s(self.result.idle_rtt_s.min)
     }

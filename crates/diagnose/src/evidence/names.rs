@@ -13,7 +13,7 @@ pub(crate) struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Whether the address is that which nobody has.
+    /// Whether the address is the one that no host has.
     pub(crate) fn is_nobodys(self) -> bool {
         self.asked.result.address == NOBODYS_ADDRESS.to_string()
     }

@@ -29,7 +29,8 @@ pub(crate) struct Outage<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Those of every stream of probes to the far end, one after the other. Beside a load it carried nothing either.
+    /// The outages of every stream of probes to the far end, one after the other. A load at the same time carried
+    /// nothing either.
     pub(crate) fn outages(&self) -> impl Iterator<Item = Outage<'a>> + use<'a> {
         let loads = self.loads();
         let probed: Vec<&Measurement> = self.probed().collect();
@@ -70,7 +71,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Those of every load.
+    /// The measurements of every load.
     pub(super) fn loads(&self) -> Vec<&'a Measurement> {
         let loads = [Direction::Up, Direction::Down, Direction::Both];
         let loads = loads
@@ -120,7 +121,7 @@ fn is_answered(measurement: &Measurement) -> bool {
     series.is_some_and(|series| series.points().next().is_some())
 }
 
-/// Those of one measurement; `before` and `after` say whether others had answers before it and after it.
+/// The outages of one measurement; `before` and `after` say whether others had answers before it and after it.
 fn outages(measurement: &Measurement, (before, after): (bool, bool)) -> Vec<Outage<'_>> {
     let mut found = Vec::new();
     let Some(series) = measurement.series.get("rtt") else {

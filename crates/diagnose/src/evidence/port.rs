@@ -14,7 +14,7 @@ pub(crate) struct Port<'a> {
 }
 
 impl Port<'_> {
-    /// Whether the address is that which nobody has.
+    /// Whether the address is the one that no host has.
     pub(crate) fn is_nobodys(self) -> bool {
         self.result.address == NOBODYS_ADDRESS.to_string()
     }

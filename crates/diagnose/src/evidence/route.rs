@@ -27,7 +27,7 @@ impl Route<'_> {
 }
 
 impl<'a> Case<'a> {
-    /// Those of every measurement of the path.
+    /// The routes of every measurement of the path.
     pub(crate) fn routes(&self) -> impl Iterator<Item = Route<'a>> + use<'a> {
         self.measurements
             .iter()

@@ -442,7 +442,7 @@ impl<'a> Case<'a> {
         .count()
     }
 
-    /// The streams of an experiment in a direction, in order; without those of too few packets.
+    /// The streams of an experiment in a direction, in order, without streams of too few packets.
     pub(crate) fn streamed(
         &self,
         experiment: Experiment,

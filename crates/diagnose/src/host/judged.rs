@@ -19,7 +19,7 @@ impl<'a> Facts<'a> {
         interfaces.filter(|(_, interface)| interface.is_in_use())
     }
 
-    /// Those of them that are hardware.
+    /// Interfaces in use that are hardware.
     pub(super) fn hardware(&self) -> impl Iterator<Item = (usize, &'a Interface)> {
         self.in_use()
             .filter(|(_, interface)| interface.is_physical())

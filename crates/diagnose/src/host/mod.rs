@@ -1,9 +1,9 @@
 //! The audit of a machine: pure rules over what `plumb host` read, each with what is fine as well as
 //! with what is not.
 //!
-//! A rule looks at one subject. It says nothing of a subject that the machine does not have, that it
-//! is unknown where the machine did not tell, and otherwise that it is fine, with the number that
-//! says so, or what is wrong and for which uses it matters.
+//! A rule looks at one subject. It says nothing of a subject that the machine does not have, and reports it as unknown
+//! where the machine did not report it. Otherwise it says that the subject is fine, with the number that shows it, or
+//! what is wrong and for which uses it matters.
 
 mod audit;
 mod broadcast;

@@ -5,7 +5,7 @@ use plumb_model::results::host::{FAST_BPS, Interface};
 
 use super::{Facts, Judged, fine, found};
 
-/// What spares the processor most, and what it stands for.
+/// The offloads that spare the processor most, and what each does.
 const WANTED: [(&str, &str); 5] = [
     (
         "tx-generic-segmentation",

@@ -1,4 +1,4 @@
-//! Pause frames: a neighbour that cannot take what is sent tells the whole link to wait.
+//! Pause frames: a neighbour that cannot keep up with what is sent makes the whole link wait.
 
 use plumb_model::finding::{Cause, PathKind, Place, Severity};
 use plumb_model::results::host::Interface;

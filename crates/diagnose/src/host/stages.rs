@@ -225,7 +225,7 @@ mod tests {
             "{:?}",
             slow.verdict
         );
-        // The first cipher of SSH that could be timed is judged, and not one that nobody prefers.
+        // The first cipher of SSH that could be timed is judged, and not one that SSH would not choose.
         let slow = stages(&ciphers(Some(10e9)), "m1");
         let fields: Vec<_> = slow
             .findings

@@ -48,7 +48,7 @@ const FEATURES: [(&str, &str, &str, Severity); 4] = [
 /// The round trip that a long path is judged by: across a continent and back, or an ocean.
 const LONG_RTT_S: f64 = 0.1;
 
-/// The rate that is asked of a host whose links tell none.
+/// The rate that is asked of a host whose links report none.
 const USUAL_BPS: f64 = 1e9;
 
 /// A rate above which no single connection is expected to run.

@@ -20,7 +20,7 @@ pub struct Host<'a> {
     pub runs: Vec<&'a Run>,
 }
 
-/// The hosts of Runs, in their order; those of one address are one host. Runs without a far end are of none.
+/// The hosts of Runs, in their order; all Runs to one address are of one host. Runs without a far end are of none.
 pub fn hosts(runs: &[Run]) -> Vec<Host<'_>> {
     let mut hosts: Vec<Host<'_>> = Vec::new();
     for run in runs {

@@ -84,7 +84,7 @@ fn prefix(address: IpAddr) -> Uniting {
     Uniting::Prefix { address, bits }
 }
 
-/// The autonomous system of a host: that of the last hop, where the path was seen to its end.
+/// The autonomous system of a host: the system of the last hop, where the path was seen to its end.
 fn system(host: &Host<'_>) -> Option<Uniting> {
     let own = host.address.map(|address| address.to_string());
     let itself = hops(host).filter(|hop| hop.address == own);
@@ -94,8 +94,9 @@ fn system(host: &Host<'_>) -> Option<Uniting> {
     Some(Uniting::System { asn, name })
 }
 
-/// Every network that two hosts or more are in: first those of addresses, then autonomous systems, then routers, the nearest
-/// first. Systems and routers are known of all hosts or left out: a host of which they are unknown may have the same.
+/// Every network that two hosts or more are in: first networks of addresses, then autonomous systems, then routers, the
+/// nearest first. Systems and routers are known of all hosts or left out: a host of which they are unknown may have the
+/// same.
 pub(super) fn networks(hosts: &[Host<'_>]) -> Vec<Network> {
     let mut all: Vec<Network> = Vec::new();
     let mut add = |by: Uniting, index: usize| match all.iter_mut().find(|n| n.by == by) {

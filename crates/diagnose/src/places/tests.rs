@@ -121,7 +121,7 @@ fn a_router_that_only_some_pass_is_a_network() {
         parted.map(|hop| (hop.ttl, hop.address)),
         Some((2, near[1].to_owned()))
     );
-    // Where one path was not seen, nobody knows whether it leads over the same router.
+    // Where one path was not seen, it is unknown whether it leads over the same router.
     let runs = [healthy(A), runs[1].clone(), runs[2].clone()];
     assert_eq!(worst(&runs), Whereabouts::Open(Why::NothingShared));
 }

@@ -28,7 +28,7 @@ const HALF: f64 = 0.5;
 /// Fewer probes of a place beside a load know no tail.
 const ENOUGH: u64 = 20;
 
-/// Packets counted, and those of them that were hit.
+/// Packets counted, and how many of them were hit.
 type Counted = (u64, u64);
 
 /// Whether it is counted packet by packet, so that a small share shows too.

@@ -50,7 +50,7 @@ pub(super) fn in_order<'a>(
     runs: &'a [Run],
 ) -> (Vec<Host<'a>>, Vec<String>) {
     let mut notes = Vec::new();
-    // The end is that of the last Run with a far end, though a middle may have had its address.
+    // The end is the target of the last Run with a far end, though a middle may have had its address.
     let last = runs.iter().rfind(|run| run.target.is_some());
     let is_end = |host: &Host<'_>| {
         last.is_some_and(|last| host.runs.iter().any(|run| std::ptr::eq(*run, last)))

@@ -100,8 +100,8 @@ fn probes_pass(
     Some(percentile(&waited) < idle_s + allowed_s)
 }
 
-/// Whether it shows that the line carries no more than the load did: datagrams above its rate carried no more, or where there
-/// were none, TCP's round trips and those of probes both show a queue that never empties.
+/// Whether it shows that the line carries no more than the load did. Datagrams above its rate carried no more, or where
+/// there were none, round trips of TCP and of probes both show a queue that never empties.
 pub(crate) fn is_line_known_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
     match case.line_bps(carried.result.direction) {
         Some(line_bps) => carried.bps() >= OF_LINE_RATIO * line_bps,

@@ -22,8 +22,8 @@ fn bytes(case: &Case<'_>, direction: Direction) -> f64 {
         .sum()
 }
 
-/// The budget as it is written after `--budget`, with two digits, rounded up; `None` where no phase
-/// carried anything.
+/// The budget in the form of an argument of `--budget`, with two digits, rounded up; `None` where no phase carried
+/// anything.
 pub(crate) fn needed(case: &Case<'_>) -> Option<String> {
     let phases = || {
         WEIGHTS.iter().filter_map(|(direction, weight)| {

@@ -317,7 +317,7 @@ fn streams_that_differ_in_nothing_but_their_ports_show_a_bad_path() {
         findings.iter().any(|f| f.cause == Cause::UnequalPaths)
     };
     assert!(found([(5, 8e6), (2, 9e6), (60, 1e6), (9, 8.5e6)]));
-    // Alike, unlucky, or too few to tell.
+    // Alike, unlucky, or too few to decide.
     assert!(!found([(60, 2e6), (50, 2.2e6), (60, 1.5e6), (70, 2e6)]));
     assert!(!found([(90, 8e6), (80, 9e6), (60, 1e6), (99, 8.5e6)]));
     assert!(!found([(0, 8e6), (0, 9e6), (9, 0.1e6), (0, 8.5e6)]));

@@ -23,7 +23,7 @@ pub use prior::Setting;
 /// No finding is surer than this: one line in a hundred is unlike all that the rules were tried on.
 const MOST_SURE: f64 = 0.99;
 
-/// Trials that the author's estimate of a rule's precision counts as, beside those of the rule on lines whose truth is
+/// Trials that the author's estimate of a rule's precision counts as, beside the rule's trials on lines whose truth is
 /// known.
 const ESTIMATE_TRIALS: f64 = 8.0;
 

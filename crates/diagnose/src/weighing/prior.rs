@@ -1,9 +1,9 @@
 //! How often a cause holds back a path of a kind, before anything is measured.
 //!
-//! Nobody has counted faults of paths by cause. These are orders of magnitude, in powers of two: half of the home lines
-//! that people complain of have queues that are too long (Gettys and Nichols, Bufferbloat, 2011; the latency filing,
-//! section 4), and a duplex mismatch takes two ends that are set by hand. They are kept within 3 bits of the reference,
-//! so that no prior outweighs what was measured. Each cause's own are in its file (`Entry::often`).
+//! There is no published count of faults of paths by cause. These are orders of magnitude, in powers of two: half of
+//! the home lines that people complain of have queues that are too long (Gettys and Nichols, Bufferbloat, 2011; the
+//! latency filing, section 4), and a duplex mismatch takes two ends that are set by hand. They are kept within 3 bits
+//! of the reference, so that no prior outweighs what was measured. Each cause's own are in its file (`Entry::often`).
 
 use plumb_model::finding::Cause;
 use plumb_model::results::Direction;

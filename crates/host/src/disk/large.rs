@@ -17,7 +17,7 @@ use super::pass::{BLOCK_BYTES, DiskError, Pass, Plan, noise};
 /// O_DIRECT wants memory that begins at a block of the disk; 4 KiB is the largest that is usual.
 const ALIGNMENT: usize = 4096;
 
-/// Above this share in memory a file that the kernel was told to forget is read from memory.
+/// Above this share in memory a file that the kernel was asked to drop is read from memory.
 const STILL_THERE_RATIO: f64 = 0.05;
 
 /// A file being worked on.
@@ -202,7 +202,7 @@ impl Work<'_> {
         while pass.bytes < self.bytes {
             let at = usize::try_from(pass.bytes).unwrap_or(usize::MAX);
             let read = mapping.read_at(at, &mut block);
-            // Nobody looks at the block, and a compiler leaves out what nobody looks at.
+            // The block is not used otherwise, and a compiler leaves out unused reads.
             black_box(&block);
             if read == 0 || !pass.done(read) {
                 break;

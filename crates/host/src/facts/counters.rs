@@ -1,4 +1,4 @@
-//! The counters of IP, TCP and UDP, and those of the interfaces.
+//! The counters of IP, TCP and UDP, and the counters of interfaces.
 
 use std::collections::BTreeMap;
 

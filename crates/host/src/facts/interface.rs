@@ -1,4 +1,4 @@
-//! Interfaces: what rtnetlink, the driver (ethtool), sysfs and nl80211 tell of them.
+//! Interfaces: what rtnetlink, the driver (ethtool), sysfs and nl80211 report of them.
 
 mod bus;
 
@@ -42,7 +42,7 @@ pub(crate) fn interfaces(source: &mut Source, only: Option<u32>) -> Vec<Interfac
     interfaces
 }
 
-/// Which drivers could fit their interrupts to what arrives; kernels before 5.7 do not tell.
+/// Which drivers could adapt their interrupts to the traffic; kernels before 5.7 do not report it.
 fn ask_for_adaptation(interfaces: &mut [Interface]) {
     let mut with_coalescing = interfaces
         .iter_mut()
@@ -81,7 +81,7 @@ fn ask_driver(ethtool: &mut Ethtool, interface: &mut Interface, names: &[String]
         .collect();
 }
 
-/// Drivers have hundreds of counters, each with names of its own; those of trouble bear such words.
+/// Drivers have hundreds of counters, each with names of its own; the names of counters of errors contain such words.
 pub(crate) fn tells_of_trouble(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [

@@ -1,6 +1,6 @@
-//! Which queueing disciplines, classifiers and congestion controls the kernel has, or could load: where one is set by its
-//! name, the kernel loads the module by itself (`request_module("sch_%s")` in `net/sched/sch_api.c`,
-//! `request_module("tcp_%s")` in `net/ipv4/tcp_cong.c`), so what is loaded at present does not tell.
+//! Which queueing disciplines, classifiers and congestion controls the kernel has, or could load: where one is set by
+//! its name, the kernel loads the module by itself (`request_module("sch_%s")` in `net/sched/sch_api.c`,
+//! `request_module("tcp_%s")` in `net/ipv4/tcp_cong.c`), so the list of loaded modules does not decide it.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ impl Modules {
         }
     }
 
-    /// Those of the running kernel.
+    /// The modules of the running kernel.
     pub(crate) fn here(source: &Source) -> Self {
         let release = source
             .silent("/proc/sys/kernel/osrelease")

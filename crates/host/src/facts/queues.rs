@@ -6,8 +6,7 @@ use plumb_net::netlink::queue::qdiscs as ask;
 
 use super::Source;
 
-/// The queueing disciplines of this namespace; those of an interface that has gone meanwhile are
-/// left out.
+/// The queueing disciplines of this namespace, without the disciplines of an interface that has gone meanwhile.
 pub(crate) fn qdiscs(source: &mut Source) -> Vec<Qdisc> {
     let found = source.asked("queueing disciplines", ask());
     let links = source.asked("interfaces", links());

@@ -91,7 +91,7 @@ fn connection(socket: &InetSocket, owner: Option<Owner>) -> Connection {
     connection
 }
 
-/// The processes that hold sockets, by the sockets' numbers; those of other users only for root.
+/// The processes that hold sockets, by the sockets' numbers; processes of other users only for root.
 fn owners(source: &mut Source) -> HashMap<u32, Owner> {
     let begun = Instant::now();
     let mut owners = HashMap::new();

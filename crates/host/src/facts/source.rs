@@ -17,7 +17,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Those of the running system.
+    /// The files of the running system.
     pub fn system() -> Self {
         Self::below(Path::new("/"))
     }
@@ -80,7 +80,7 @@ impl Source {
         names
     }
 
-    /// Where a path leads when all links are followed, as it is below the root.
+    /// Where a path leads when all links are followed, as a path below the root.
     pub(crate) fn follow(&self, path: &str) -> Option<String> {
         let real = std::fs::canonicalize(self.place(path)).ok()?;
         let root = std::fs::canonicalize(&self.root).ok()?;

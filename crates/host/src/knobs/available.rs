@@ -5,7 +5,7 @@
 pub enum Available {
     /// It is there, or is loaded when it is set.
     Yes,
-    /// The host does not tell.
+    /// The host does not report it.
     #[default]
     NotKnown,
     /// The kernel has no such thing, nor a module of it.

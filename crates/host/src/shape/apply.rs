@@ -56,7 +56,7 @@ pub enum ApplyError {
 pub struct Undone {
     /// What was taken away or put back.
     pub restored: Vec<String>,
-    /// What somebody put there since: left as it is.
+    /// What another program put there since: left unchanged.
     pub kept: Vec<String>,
     /// What could not be undone, and why: it stays in the journal.
     pub failed: Vec<String>,
@@ -284,7 +284,7 @@ pub fn undo(journals: &Journals, device: &str) -> Result<Option<Undone>, ApplyEr
 /// Whether a shaper of plumb's stands on an interface, by its handles.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn stands(device: &str) -> Result<bool, NetlinkError> {
     let Some(index) = number(device) else {
         return Ok(false);
@@ -354,11 +354,11 @@ enum Left {
     /// It was not there.
     Nothing,
     Restored,
-    /// Somebody changed it since, in a sentence.
+    /// Changed since by another program, in a sentence.
     Theirs(String),
 }
 
-/// Takes the redirection away, and the place of filters where nobody else has one in it.
+/// Removes the redirection, and the clsact qdisc where no other program has a filter in it.
 fn receive(netlink: &mut Netlink, journal: &Journal) -> Result<Left, NetlinkError> {
     let device = &journal.request.device;
     let mut left = Left::Nothing;
@@ -386,7 +386,7 @@ fn receive(netlink: &mut Netlink, journal: &Journal) -> Result<Left, NetlinkErro
     }
 }
 
-/// Priority and protocol of plumb's redirection, as it is listed.
+/// Priority and protocol of plumb's redirection, as listed.
 pub(super) fn ours(index: u32) -> Result<Option<u32>, NetlinkError> {
     let all = reading::of(index)?;
     if reading::received(index, &all)? == Received::Nothing {
@@ -420,7 +420,7 @@ fn root(netlink: &mut Netlink, journal: &Journal) -> Result<Left, NetlinkError> 
         let all = reading::of(journal.index)?;
         let now = outermost(&all).map_or("noqueue", |there| there.kind.as_str());
         return Ok(match &journal.chosen {
-            // The default is the system's, which somebody changed meanwhile.
+            // The default is the system's, which was changed meanwhile by another program.
             Some(chosen) if chosen != now => Left::Theirs(format!(
                 "{device} has the kernel's choice again, which is {now} by now and was {chosen}"
             )),

@@ -90,7 +90,7 @@ pub(super) fn classes(classes: ShapeClasses) -> Vec<Class> {
     }
 }
 
-/// The class of all, those of traffic, and those of hosts in them.
+/// The class of all, the classes of traffic, and the classes of hosts in them.
 pub(super) const WHOLE: Handle = Handle::new(SHAPER, 1);
 pub(super) const fn of_traffic(place: u16) -> Handle {
     Handle::new(SHAPER, 0x10 + place)

@@ -52,7 +52,7 @@ pub struct Journal {
     pub ethernet: bool,
     /// The device for what is received.
     pub ifb: Option<String>,
-    /// What somebody had at the root; absent where it was the kernel's own choice.
+    /// The configured discipline at the root before; absent where it was the kernel's own choice.
     pub before: Option<Recorded>,
     /// What the kernel had chosen.
     pub chosen: Option<String>,

@@ -6,7 +6,7 @@ use plumb_net::netlink::queue::options::{Discipline, FqCodel, HtbClass};
 
 /// First number of the handles of plumb's shaper, next to plumb's port read as hexadecimal: what bears it is ours.
 pub(super) const SHAPER: u16 = 0x7587;
-/// That of the bucket around it, which cuts super-packets apart.
+/// First number of the handles of the bucket around it, which cuts super-packets apart.
 pub(super) const SPLITTER: u16 = 0x7588;
 
 /// Priority of the filter that redirects what is received, by which it is known again.

@@ -22,7 +22,7 @@ pub struct Shaped {
 /// Gives the shaper of an interface other rates, in bits a second; a direction without one keeps its own.
 ///
 /// # Errors
-/// Those of [`Shaped::find`] and [`Shaped::set_rates`].
+/// Errors of [`Shaped::find`] and [`Shaped::set_rates`].
 pub fn set_rates(
     state: &Path,
     device: &str,
@@ -57,7 +57,7 @@ impl Shaped {
     /// Gives it other rates, in bits a second; a direction without one keeps its own.
     ///
     /// # Errors
-    /// When that direction is not shaped, and those of the kernel, as when somebody took the shaper away.
+    /// When that direction is not shaped, and errors of the kernel, as when another program removed the shaper.
     pub fn set_rates(
         &mut self,
         up_bps: Option<u64>,

@@ -35,7 +35,7 @@ pub enum Root {
     Default { kind: String },
     /// A shaper of plumb's.
     Ours,
-    /// What somebody put there, and how it is made again, or why it cannot be.
+    /// A configured discipline, and how it is made again, or why it cannot be.
     Theirs {
         kind: String,
         handle: Handle,
@@ -58,7 +58,7 @@ pub enum Received {
 }
 
 impl Received {
-    /// Whether somebody made a place for filters of received packets, and left it empty.
+    /// Whether another program made a clsact qdisc, and left it empty.
     pub fn is_clsact(&self) -> bool {
         matches!(self, Self::Empty { .. })
     }
@@ -84,11 +84,11 @@ fn known(there: &[String]) -> String {
     }
 }
 
-/// Reads an interface. Where somebody's discipline is to be replaced, whether it can be made again is tried in a network
-/// namespace made for it, which needs root.
+/// Reads an interface. Where a configured discipline is to be replaced, whether it can be made again is tried in a
+/// network namespace made for it, which needs root.
 ///
 /// # Errors
-/// When there is no such interface, and those of the kernel.
+/// When there is no such interface, and errors of the kernel.
 pub fn read(device: &str, replace: bool) -> Result<Reading, ReadingError> {
     let links = links()?;
     let Some(link) = links.iter().find(|link| link.name == device) else {

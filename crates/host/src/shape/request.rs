@@ -20,7 +20,7 @@ pub struct Request {
     pub nat: bool,
     /// Whether acknowledgements that others make superfluous are dropped, upwards.
     pub ack_filter: bool,
-    /// Whether somebody's configuration may be replaced until this is undone.
+    /// Whether an existing configuration may be replaced until this is undone.
     pub replace: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Somebody's queueing discipline: how it is made again exactly. What is listed is not always what has to be written
-//! (CoDel keeps its times in steps of 1.024 us and rounds down each time), so it is tried before it is relied on.
+//! Restoring a configured queueing discipline exactly. The listed values are not always the values to write (CoDel
+//! keeps its times in steps of 1.024 us and rounds down each time), so the restoring is tried before it is relied on.
 
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::queue::listed::{Listed, disciplines};

@@ -19,7 +19,7 @@ use super::{cake, htb};
 /// Reads what stands on an interface.
 ///
 /// # Errors
-/// When the journal cannot be read, and those of the kernel.
+/// When the journal cannot be read, and errors of the kernel.
 pub fn status(state: &Path, device: &str) -> Result<ShapeStatus, ApplyError> {
     let journal = Journals::look(state, device)?;
     let mut status = ShapeStatus {

@@ -1,5 +1,5 @@
-//! Settings that somebody advises: those of the 10 Gbit/s article, or a sysctl.conf(5) of one's own. What they
-//! are worth is judged in `judge.rs`.
+//! Settings from advice: the 10 Gbit/s article, or a sysctl.conf(5) of one's own. What they are worth is judged in
+//! `judge.rs`.
 
 /// The complete set of the article "Saturating 10 Gigabit on Linux".
 pub const ARTICLE: &str = include_str!("article.conf");

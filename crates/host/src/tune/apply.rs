@@ -1,5 +1,5 @@
-//! Doing a plan and undoing it, over a machine and a journal. All of a plan is done, or nothing; what was
-//! interrupted is undone from the journal; and what somebody else changed meanwhile is theirs.
+//! Doing a plan and undoing it, over a machine and a journal. All of a plan is done, or nothing; an interrupted one is
+//! undone from the journal. What another program changed meanwhile is left alone.
 
 use plumb_model::finding::{Action, InterfaceAction, InterfaceChange};
 use plumb_model::tune::HostPlan;
@@ -56,9 +56,9 @@ pub enum ApplyError {
 pub struct Undone {
     /// What was put back.
     pub restored: Vec<Target>,
-    /// What somebody changed since, and its present value: left as they set it.
+    /// What another program changed since, and its present value: left unchanged.
     pub kept: Vec<(Target, String)>,
-    /// Lines of plumb's in a file that somebody edited: left there, and read at boot.
+    /// Lines of plumb's in a file that was edited since: left there, and read at boot.
     pub at_boot: Vec<String>,
     /// What went with its interface.
     pub gone: Vec<Target>,
@@ -73,7 +73,7 @@ pub enum Standing {
     AsSet,
     /// As it was before.
     AsBefore,
-    /// Somebody set it to something else.
+    /// Set to another value since.
     Changed(String),
     /// The interface that it is of is gone, and took it along.
     Gone,
@@ -131,9 +131,9 @@ fn of_an_interface(action: &InterfaceAction) -> Vec<(Target, String)> {
     }
 }
 
-/// Does steps: reads and keeps the old values, tries whether each could be put back, and changes one after
-/// the other. They come on top of what is applied, whose end then is that of the new ones, and which is undone
-/// with them. Returns the journal of all.
+/// Does steps: reads and keeps the old values, tries whether each could be put back, and changes one after the other.
+/// They come on top of what is applied: that then ends when the new ones end, and is undone with them. Returns the
+/// journal of all.
 ///
 /// # Errors
 /// When what is applied is half done, or to outlast the new ones; something could not be put back, or the kernel
@@ -207,8 +207,8 @@ fn may_come_on_top(journal: &Journal, ends: bool) -> Result<(), ApplyError> {
     })
 }
 
-/// One step a setting, that leads back to before all of them. What somebody set in between is theirs, and what
-/// is gone back to.
+/// One step a setting, that leads back to before all of them. A value that another program set in between belongs to
+/// it, and undoing goes back to that value.
 fn on_top(former: &[Step], added: &[Step]) -> Vec<Step> {
     let mut steps = former.to_vec();
     for step in added {
@@ -216,7 +216,7 @@ fn on_top(former: &[Step], added: &[Step]) -> Vec<Step> {
             Some(before) if same(&step.target, before.new.as_deref(), step.old.as_deref()) => {
                 take_on(before, step);
             }
-            // A file that somebody edited may hold lines of plumb's still.
+            // A file that was edited since may still hold lines of plumb's.
             Some(before) if matches!(step.target, Target::File(_)) => {
                 before.old.clone_from(&step.old);
                 take_on(before, step);
@@ -259,8 +259,8 @@ fn change(machine: &mut impl Machine, step: &Step) -> Result<(), String> {
     }
 }
 
-/// Undoes what a journal says, last change first; `None` when there is none. What has the value that plumb
-/// gave it gets the old one; what has another one is somebody else's.
+/// Undoes what a journal says, last change first; `None` when there is none. A setting that still has plumb's value
+/// gets the old one; a setting with another value was changed by another program, and keeps it.
 ///
 /// # Errors
 /// When the journal cannot be read or written; nothing is changed when it cannot be read.
@@ -294,7 +294,7 @@ fn put_back(machine: &mut impl Machine, steps: &[Step]) -> Undone {
                     .and_then(|()| machine.read(&target));
                 match put_back {
                     Ok(now) if same(&target, now.as_deref(), step.old.as_deref()) => {
-                        // A file that somebody had edited between two plans is what they left.
+                        // A file that was edited between two plans is restored to its edited state.
                         let old = step.old.as_deref().unwrap_or_default();
                         undone.at_boot.extend(left_at_boot(step, old));
                         undone.restored.push(target);
@@ -317,7 +317,7 @@ fn put_back(machine: &mut impl Machine, steps: &[Step]) -> Undone {
     undone
 }
 
-/// The lines of a file that are plumb's still, though somebody edited it.
+/// The lines of a file that are still plumb's, though it was edited since.
 pub fn left_at_boot(step: &Step, now: &str) -> Vec<String> {
     if !matches!(step.target, Target::File(_)) {
         return Vec::new();

@@ -62,7 +62,7 @@ pub enum SettingError {
 /// What an interface is set to at present.
 ///
 /// # Errors
-/// When the driver does not tell, or has no such thing.
+/// When the driver does not report it, or has no such thing.
 pub(super) fn read(interface: &str, setting: &Setting) -> Result<String, SettingError> {
     let word = |on: bool| if on { "on" } else { "off" }.to_owned();
     let error = |source: io::Error| SettingError::Driver {

@@ -1,5 +1,5 @@
-//! What a setting that somebody advises is worth on a host for a path. The planner is the judge: what it would
-//! still change with the setting in force is compared with what it would change as things are. Pure.
+//! What an advised setting is worth on a host for a path. The planner is the judge: what it would still change with the
+//! setting in force is compared with what it would change without. Pure.
 
 use plumb_model::tune::{Judged, Worth};
 use plumb_model::units::si;

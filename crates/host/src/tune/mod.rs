@@ -1,6 +1,6 @@
-//! Tuning: what a host has ([`snapshot`]), what should change for a path ([`plan`]), what somebody's advice is worth
-//! for it ([`advice`]), how that is written
-//! for people and machines ([`render`]), and how it is done and undone ([`apply`], [`journal`]).
+//! Tuning: what a host has ([`snapshot`]), what should change for a path ([`plan`]), what advice is worth for it
+//! ([`advice`]), how that is written for people and machines ([`render`]), and how it is done and undone ([`apply`],
+//! [`journal`]).
 
 pub mod advice;
 pub mod apply;

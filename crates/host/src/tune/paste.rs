@@ -1,6 +1,6 @@
-//! Reading what somebody pasted from another machine: `sysctl -a` of Linux, macOS and the BSDs, Windows'
-//! `netsh interface tcp show global` and `supplemental` and `Get-NetTCPSetting`, `ethtool`, `ethtool -k`, `-g` and
-//! `-c`, Solaris' `ipadm show-prop`; also one after the other in one text.
+//! Reading the settings of another machine as pasted: `sysctl -a` of Linux, macOS and the BSDs, Windows' `netsh
+//! interface tcp show global` and `supplemental` and `Get-NetTCPSetting`, `ethtool`, `ethtool -k`, `-g` and `-c`,
+//! Solaris' `ipadm show-prop`; also one after the other in one text.
 
 use std::collections::BTreeMap;
 
@@ -70,8 +70,8 @@ const NET_TCP_SETTING: [(&str, &str); 5] = [
 /// The template of those settings that connections over long paths have.
 const TEMPLATE: &str = "internet";
 
-/// Offloads that `ethtool -k` has words of its own for, by the kernel's names. The first two of these words stand
-/// for several; what follows them, indented, names each.
+/// Offloads that `ethtool -k` has words of its own for, by the kernel's names. The first two of these words each cover
+/// several offloads, which follow by name, indented.
 const OFFLOADS: [(&str, &str); 6] = [
     ("tcp-segmentation-offload", "tx-tcp-segmentation"),
     ("scatter-gather", "tx-scatter-gather"),
@@ -110,7 +110,7 @@ enum Section {
 /// Reads what was pasted. `asked` is the system that the user named.
 ///
 /// # Errors
-/// When it is of the wrong kind, of several machines, has values that cannot be, or does not tell its system.
+/// When it is of the wrong kind, of several machines, has values that cannot be, or does not name its system.
 pub fn read(
     text: &str,
     asked: Option<Os>,

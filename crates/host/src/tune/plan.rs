@@ -177,7 +177,7 @@ fn link_note(interface: &Interface, situation: &Situation) -> Option<String> {
         .link
         .as_ref()
         .filter(|_| interface.kind.is_none())?;
-    // From 1 Gbit/s on nobody builds half duplex: a driver that tells of it tells nonsense.
+    // No hardware of 1 Gbit/s or more works in half duplex: a driver that reports it is wrong.
     let half = link.duplex == Some(Duplex::Half) && link.speed_bps.is_none_or(|bps| bps < FAST_BPS);
     let slow = link.speed_bps.filter(|bps| *bps < situation.rate_bps);
     if !half && slow.is_none() {

@@ -114,8 +114,8 @@ pub fn has_variables(plan: &HostPlan) -> bool {
     plan.changes.iter().any(|c| c.kind == Kind::Sysctl)
 }
 
-/// The drop-in file of plans that are applied: each kernel variable of this one with its reason, and those of
-/// plans before that it leaves as they are.
+/// The drop-in file of plans that are applied: each kernel variable of this plan with its reason, and the variables of
+/// earlier plans that it leaves unchanged.
 pub fn drop_in(plan: &HostPlan, before: &[(String, String)]) -> String {
     let mut text = format!("{}; all of it undone: plumb tune undo.\n", head(plan));
     for (key, value) in before {
@@ -126,7 +126,7 @@ pub fn drop_in(plan: &HostPlan, before: &[(String, String)]) -> String {
     text + &variables(plan)
 }
 
-/// A file for whoever sets the variables without plumb, which then keeps no journal.
+/// A file for users who set the variables without plumb, which then keeps no journal.
 fn sysctl_file(plan: &HostPlan) -> String {
     head(plan) + WITHOUT_JOURNAL + &variables(plan) + &undoing(plan)
 }

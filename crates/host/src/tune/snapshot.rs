@@ -1,4 +1,4 @@
-//! What a host has at present, as far as a plan needs it: this one's, or another's that somebody pasted.
+//! What a host has at present, as far as a plan needs it: this host, or another whose settings were pasted.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
 /// Congestion controls that a network namespace may choose.
 pub const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 
-/// What a host has: the part of what `plumb host` reads that a plan needs, or what somebody pasted of it.
+/// What a host has: the part of what `plumb host` reads that a plan needs, or what was pasted of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub os: Os,
@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub page_bytes: Option<u64>,
     /// Values by the names of the catalogue.
     pub values: BTreeMap<String, String>,
-    /// The interface that leads to the path; of one that was pasted, what the text told.
+    /// The interface that leads to the path; for a pasted host, the interface in the text.
     pub interface: Option<Interface>,
     pub qdiscs: Vec<Qdisc>,
     /// Whether what belongs to the machine may be changed too.
@@ -87,7 +87,7 @@ impl Snapshot {
         }
     }
 
-    /// What a Run tells of one of its ends.
+    /// What a Run says of one of its ends.
     pub fn of_run(facts: &HostFacts, from: &str) -> Self {
         let (system, release) = facts.kernel.split_once(' ').unwrap_or((&facts.kernel, ""));
         let os = match system {
@@ -157,5 +157,5 @@ impl Snapshot {
     }
 }
 
-/// Somewhere far away, whose first step is that of most paths (RFC 5737).
+/// A distant address, reached by the same first hop as most paths (RFC 5737).
 const FAR_AWAY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));

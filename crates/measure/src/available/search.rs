@@ -288,8 +288,8 @@ fn slowed_ratio(seen: &Seen) -> f64 {
 }
 
 fn verdict(seen: &Seen) -> StepVerdict {
-    // What is known to be lost on the path is, whatever the receiver drops besides; its delays
-    // tell nothing of the path where the receiver is behind.
+    // Loss known to be on the path counts, whatever the receiver drops besides; delays say nothing of the path where
+    // the receiver is behind.
     if seen.loss_ratio > LOSS_THRESHOLD {
         StepVerdict::Lost
     } else if seen.dropped_here_ratio > LOSS_THRESHOLD {

@@ -78,8 +78,8 @@ pub(super) fn seen(asked_bps: f64, outcome: &PhaseOutcome) -> Option<Seen> {
     let (sender, receiver) = (result.sender.as_ref()?, result.receiver.as_ref()?);
     let duration_s = outcome.duration_s.max(f64::MIN_POSITIVE);
     let known = (receiver.received + receiver.lost).max(1) as f64;
-    // As few as there may have been: a far end of an earlier version does not tell how many packets
-    // were in the trains that its socket dropped.
+    // The smallest possible number: a far end of an earlier version does not report how many packets were in the trains
+    // that its socket dropped.
     let on_path = receiver
         .lost_on_path
         .unwrap_or(match receiver.dropped_here {

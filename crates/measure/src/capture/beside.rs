@@ -57,7 +57,7 @@ impl Drop for Beside {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A capture that is dropped has nobody to report to.
+            // A capture that is dropped has no receiver for its error.
             let _ = thread.join();
         }
     }

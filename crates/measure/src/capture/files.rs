@@ -31,7 +31,7 @@ pub struct Files {
     out: Option<BufWriter<File>>,
     written: u64,
     last_ns: u64,
-    /// Those of a ring, the oldest first.
+    /// The files of a ring, the oldest first.
     kept: VecDeque<PathBuf>,
     /// How many were begun.
     count: u64,

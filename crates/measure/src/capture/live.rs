@@ -26,7 +26,7 @@ pub struct Wanted<'a> {
     pub snaplen: u32,
     /// Whether packets for other hosts are wanted too.
     pub promiscuous: bool,
-    /// Ends after this time; with none it goes on until it is to stop.
+    /// Ends after this time; without it the capture lasts until it is stopped.
     pub length: Option<Duration>,
     /// Where the packets are kept.
     pub files: Option<Files>,
@@ -94,7 +94,7 @@ impl Live {
         })
     }
 
-    /// Goes on to the next packet that passes the filter, or pauses: when none came for a tenth of a second, and as
+    /// Advances to the next packet that passes the filter, or pauses: when none came for a tenth of a second, and as
     /// often where they come without end.
     fn next(&mut self) -> Result<Next, ReadError> {
         // Each turn takes a packet from the ring, which ends when it is empty, or when it is time to end.

@@ -1,4 +1,4 @@
-//! The gateway's counters once a second, beside those of this host's interface.
+//! The gateway's counters once a second, beside the counters of this host's interface.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -36,7 +36,7 @@ const MOST_FAILED: u64 = 5;
 /// What a line whose rate is not known carries at most, in bit/s: the fastest that are sold to homes.
 const FASTEST_BPS: f64 = 10e9;
 
-/// What a line may carry whatever its gateway reports, in bit/s: some report a rate that nobody ever set.
+/// What a line may carry whatever its gateway reports, in bit/s: some report a rate that was never configured.
 const SURELY_BPS: f64 = 1e9;
 
 /// How much more than its rate a counter may show, because gateways count headers, and read their counters unevenly.

@@ -21,7 +21,7 @@ use crate::yields::Yield;
 /// How often the wish to stop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Reads the counters every `interval`, `count` times or until it is stopped, and reports each interval to `tell`.
+/// Reads the counters every `interval`, `count` times or until it is stopped, and reports each interval.
 ///
 /// # Errors
 /// When it was stopped before.

@@ -1,7 +1,7 @@
 //! What became of the packets of each way. Pure.
 //!
-//! The far end counts what it receives, so a gap in its count is an answer that was lost on the way
-//! back, and what is missing besides was lost on the forward path.
+//! The far end counts what it receives. So a gap in its count is an answer that was lost on the reverse path, and
+//! whatever else is missing was lost on the forward path.
 
 use std::collections::BTreeSet;
 
@@ -141,7 +141,7 @@ pub(super) fn analyse(
     let ours = |far_ns: i64, at_ns: i64| far_ns.saturating_sub(offset_at(at_ns));
     let exchanged = |sample: &Sample| sample.exchange.map(|e| (u64::from(sample.sequence), e));
     let mut packets: Vec<(u64, Exchange)> = log.samples.iter().filter_map(exchanged).collect();
-    // In the order in which the far end received them, which is that of its answers.
+    // In the order in which the far end received them, which is the order of its answers.
     packets.sort_by_key(|(_, e)| (e.far.count, e.far.received_ns));
     let mut up = Analysis::default();
     for (sequence, exchange) in &packets {
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!((counted.down.sent, counted.down.lost), (5, 1));
         let periods = |way: &Way| way.losses.as_ref().unwrap().periods;
         assert_eq!((periods(&counted.up), periods(&counted.down)), (2, 1));
-        // Between the same two answers nobody knows which was which.
+        // Between the same two answers, which was lost in which direction is unknown.
         let mixed = count(&log(&[Answered, LostUp, LostDown, Answered])).unwrap();
         assert_eq!(
             (mixed.up.lost, mixed.down.lost, mixed.up.losses),

@@ -27,7 +27,7 @@ const ROUND_TRIPS: f64 = 2.5;
 /// How often the request to stop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What a responder told.
+/// What a responder reported.
 #[derive(Debug)]
 pub(super) struct Heard {
     /// The reverse path, without names.
@@ -40,7 +40,7 @@ pub(super) struct Heard {
 enum Step {
     /// A responder is there.
     Greeted,
-    /// What it told, and the address of our end of its connection.
+    /// Its report, and the address of our end of its connection.
     Told(Box<Result<(TraceReport, Option<IpAddr>), ClientError>>),
 }
 
@@ -54,8 +54,8 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// Asks in a thread of its own, which ends once it was told something, or after three times the
-    /// patience and the time that a trace takes. `None` where nothing is wanted.
+    /// Asks in a thread of its own, which ends once it has a report, or after three times the patience and the time
+    /// that a trace takes. `None` where nothing is wanted.
     pub(super) fn begin(wanted: &Wanted) -> Option<Self> {
         let port = wanted.back.port()?;
         let protocol = wanted.protocol.map(|protocol| protocol.named().0);
@@ -84,10 +84,10 @@ impl Asking {
             let told = ask(&target, patience, &request, &|| {
                 let _ = telling.send(Step::Greeted);
             });
-            // Nobody listens any more where it was too late.
+            // The receiver is gone where the report comes too late.
             let _ = telling.send(Step::Told(Box::new(told)));
         };
-        // Without a thread nothing is told, which shows as no responder.
+        // Without a thread there is no report, which shows as no responder.
         let _ = Builder::new().name("plumb-way-back".to_owned()).spawn(asks);
         Some(Self {
             steps,
@@ -98,8 +98,8 @@ impl Asking {
         })
     }
 
-    /// What the responder told; `None` where none is there, and none need be. One that has not greeted
-    /// after two and a half of the path's round trips is not waited for, unless it must be there.
+    /// What the responder reported; `None` where none is there, and none need be. One that has not greeted after two
+    /// and a half of the path's round trips is not waited for, unless it must be there.
     pub(super) fn learn(
         &self,
         round_trip: Duration,

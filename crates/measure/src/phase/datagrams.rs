@@ -192,7 +192,7 @@ mod tests {
         let known = delay(false).unwrap().unwrap();
         assert!((known.delay_s.min - 0.012).abs() < 1e-6, "{known:?}");
         assert_eq!(delay(true), Err(Incomparable::Stepped));
-        // What is told then, with all that does not rest on the clocks.
+        // What is reported then, with all that does not rest on the clocks.
         let words = Incomparable::Stepped.to_string();
         assert!(
             words.contains("clock of one of the hosts was stepped"),

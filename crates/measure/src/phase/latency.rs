@@ -59,7 +59,7 @@ pub(crate) fn plain(seen: Plain) -> LoadedLatencyResult {
 }
 
 impl Phase {
-    /// Adds the round trips beside it, compared with those of the idle path.
+    /// Adds the round trips beside it, compared with the round trips of the idle path.
     pub fn record_latency(
         &self,
         found: &mut Yield,
@@ -90,7 +90,7 @@ impl Phase {
         }
         let ramp_end_s = ramp_end_s(idle.rtt_s.min, window.seconds());
         let loaded_window = window.after(ramp_end_s);
-        // What nobody was left to answer is not lost on the path.
+        // Probes for which no host was left to answer are not lost on the path.
         let loaded_window = match (self.lost(), logs.last_answer_ns()) {
             (Some(_), Some(last_ns)) => loaded_window.until(last_ns),
             _ => loaded_window,

@@ -62,7 +62,7 @@ impl Step for LoadPhase {
         format!("the phase '{}'", self.spec.name())
     }
 
-    /// Experiments that need more than TCP have nobody to refuse them in words.
+    /// Its part of the budget of bytes, as the plan set it.
     fn weight(&self) -> u64 {
         self.weight
     }

@@ -23,8 +23,8 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("x-vercel-id", "", "Vercel"),
 ];
 
-/// Domains of edges: their certificates bear them, or the aliases of what they serve end there. Only the last
-/// alias is seen: those of Azure Front Door end in t-msedge.net, and Akamai's edgekey.net in akamaiedge.net.
+/// Domains of edges: their certificates bear them, or the aliases of what they serve end there. Only the last alias is
+/// seen: aliases of Azure Front Door end in t-msedge.net, and Akamai's edgekey.net in akamaiedge.net.
 const DOMAINS: &[(&str, &str)] = &[
     ("cloudflaressl.com", "Cloudflare"),
     ("cdn.cloudflare.net", "Cloudflare"),
@@ -61,7 +61,7 @@ fn domain(name: &str) -> Option<(&'static str, &'static str)> {
     DOMAINS.iter().copied().find(|(domain, _)| within(domain))
 }
 
-/// What can be said of a connection to a name that resolves to `canonical_name`.
+/// What can be said of a connection to a name that is an alias of `canonical_name`.
 pub(super) fn edge(seen: &Exchange, canonical_name: Option<&str>) -> Option<String> {
     let field = |name: &str| seen.head.as_ref().and_then(|head| head.field(name));
     let sign = SIGNS.iter().find(|(name, part, _)| {

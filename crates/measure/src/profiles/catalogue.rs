@@ -3,12 +3,12 @@
 
 use plumb_model::direction::OneDirection;
 
-/// Traffic that is like that of an application.
+/// Traffic that resembles an application's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Profile {
     /// Its name on the command line and in Runs.
     pub name: &'static str,
-    /// What it stands for.
+    /// The application that it represents.
     pub stands_for: &'static str,
     /// Where its numbers come from.
     pub source: &'static str,
@@ -94,7 +94,7 @@ const AF41: u8 = 34;
 /// Class selector 4, for what is interactive at once (RFC 4594, section 4.4).
 const CS4: u8 = 32;
 
-/// Assured forwarding 21, for what somebody waits for (RFC 4594, section 4.7).
+/// Assured forwarding 21, for traffic that a user waits for (RFC 4594, section 4.7).
 const AF21: u8 = 18;
 
 const DF: u8 = 0;

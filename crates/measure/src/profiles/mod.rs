@@ -1,5 +1,5 @@
-//! Traffic that is like that of known applications: their packets ([`catalogue`]), and how they
-//! fared. Pure; [`crate::phase`] sends them, alone or beside a load.
+//! Traffic that resembles the traffic of known applications: their packets ([`catalogue`]), and how they fared. Pure;
+//! [`crate::phase`] sends them, alone or beside a load.
 
 pub mod catalogue;
 pub mod player;

@@ -1,8 +1,8 @@
 //! A player of live video that is cut into segments (DASH, ISO/IEC 23009-1; HLS, RFC 8216). Pure.
 //!
-//! It asks for each segment when it is there, shows the picture once it has as many as it wants to
-//! begin with, and stands still whenever the next segment is not whole when it is to be shown. After
-//! a stall it goes on where it stood, as soon as that segment has come.
+//! It asks for each segment when it is there, shows the picture once it has as many as it wants to begin with, and
+//! stands still whenever the next segment is not whole when it is to be shown. After a stall it continues where it
+//! stopped, as soon as that segment has come.
 
 use plumb_model::results::app::Playback;
 

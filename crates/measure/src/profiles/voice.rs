@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_buffer_is_as_long_as_rates_best() {
-        // One packet in a thousand comes a second late: nobody waits for it.
+        // One packet in a thousand comes a second late: a player does not wait for it.
         let spikes = Distribution::of((0..1000).map(|k| if k == 0 { 1.0 } else { 0.002 })).unwrap();
         let score = heard(&spikes, 0.02, 0.0);
         assert!(score.jitter_buffer_s < 0.01, "{score:?}");

@@ -44,7 +44,7 @@ pub(crate) fn notes(
             "plumb itself took {used:.1} of this host's {processors} processors during the {way}load: round trips a minute are limited by the path or by this host, whichever allows fewer."
         )
     });
-    // How many there are is not told.
+    // The number of processors is unknown.
     let there = cpu
         .and_then(|cpu| cpu.remote_ratio)
         .filter(|used| busy(*used, 1));
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn handshakes_that_take_a_round_trip_are_not_worth_a_word() {
         assert_eq!(told(0.0205, Some(cpu(1.0, 0.5))), Vec::<String>::new());
-        // 6 ms more are a tenth of three round trips, and half of that of the number.
+        // 6 ms more are a tenth of three round trips, and lower the round trips a minute by half as much.
         assert_eq!(told(0.026, None), Vec::<String>::new());
     }
 

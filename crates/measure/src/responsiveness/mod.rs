@@ -25,8 +25,7 @@ use controller::{Controller, Found};
 /// Most loaded connections (MNP).
 pub const CONNECTIONS: u32 = 16;
 
-/// How long an interval is unless told otherwise (ID): as the draft had it until version 08; version
-/// 09 has five seconds.
+/// Default length of an interval (ID): from the draft until version 08; version 09 has five seconds.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Intervals that a direction may take: the draft wants to be done within 20 s.

@@ -1,5 +1,5 @@
-//! A search for the rate of a shaper beside one load that goes on for all of it: when a block begins and ends, and when what
-//! an earlier one left in the line's queue has gone. Pure: it looks, and says what the shaper is to be set to.
+//! A search for the rate of a shaper beside one load that lasts for all of it: when a block begins and ends, and when
+//! what an earlier one left in the line's queue has gone. Pure: it looks, and says what the shaper is to be set to.
 //!
 //! The load does not pause between blocks. A line that lets bursts pass saves up while it is free, and would carry more in
 //! each block than it does in the long run.

@@ -5,12 +5,14 @@
 //!
 //! - A queue that was found is emptied, and what the line carried meanwhile is its rate: the queue was empty before and is
 //!   empty after, so that what was sent between has passed. Steps down need no factor that suits every line.
-//! - An idle line does nothing. Nothing is known of its rate while nobody uses it, and what was known is the best guess.
+//! - An idle line does nothing. Nothing is learnt of its rate while it is not used, and what was known is the best
+//!   guess.
 //! - A delay that does not shrink when the shaper is almost shut is not of this line's queue, and becomes the baseline.
 //!
-//! Which direction is late, a reflector says that tells its own times (`follow/directions.rs`). Without one, and with both directions
-//! loaded, the one is shut first that carries less of its rate: there the line is narrower than the shaper. Where that is in
-//! vain the other one is, and then both: what passes then says little of either.
+//! Which direction is late is known from a reflector that reports its own times (`follow/directions.rs`). Without one,
+//! and with both directions loaded, the direction that carries less of its rate is shut first: there the line is
+//! narrower than the shaper. Where that is in vain the other one is shut, and then both: what passes then says little
+//! of either.
 
 mod baseline;
 mod course;
@@ -58,8 +60,8 @@ impl Follow {
         self.reflectors.answered(reflector, sent_s, rtt_s);
     }
 
-    /// Takes note of an answer of one that tells its own times: how long the probe and its answer took by two clocks that need
-    /// not agree.
+    /// Takes an answer of a reflector that reports its own times: how long the probe and its answer took by two clocks
+    /// that need not agree.
     pub fn answered_by_direction(&mut self, sent_s: f64, rtt_s: f64, up_s: f64, down_s: f64) {
         self.directions.answered(sent_s, rtt_s, [up_s, down_s]);
     }

@@ -31,7 +31,7 @@ pub struct FollowPlan {
     pub down: Option<Limits>,
     /// Who answers echo requests; one at least.
     pub reflectors: Vec<SocketAddr>,
-    /// Who may answer STAMP, and then tells which direction is late.
+    /// The host that may answer STAMP, and then shows which direction is late.
     pub stamp: Option<SocketAddr>,
 }
 
@@ -41,7 +41,7 @@ pub struct Followed {
     /// Rates of the shaper, in bit/s.
     pub up_bps: Option<f64>,
     pub down_bps: Option<f64>,
-    /// What most reflectors see beyond their idle round trips; none while nobody answers.
+    /// What most reflectors see beyond their idle round trips; `None` without an answer.
     pub added_s: Option<f64>,
     /// Reflectors that answered in the last seconds.
     pub live: usize,
@@ -56,7 +56,7 @@ pub enum FollowError {
     /// The interface is gone.
     #[error("cannot read the counters of the interface: {0}")]
     Counters(#[source] io::Error),
-    /// The shaper is gone, or was changed by somebody.
+    /// The shaper is gone, or was changed by another program.
     #[error("cannot set the rate of the shaper: {0}")]
     Shaper(#[source] Box<dyn Error + Send + Sync>),
 }

@@ -1,9 +1,9 @@
 //! What a line adds to each packet, from floods of packets of several sizes and what arrived of them. Pure.
 //!
-//! A line that is full sends so many bits a second, whatever the packets: the smaller they are, the larger is the part of it
-//! that nobody asked for. With the rate, the framing and, where a box on the way looks at each packet, how many of them pass
-//! a second, all that arrived follows. Framings are tried one by one; the sizes that follow are those of which the best two
-//! would let most different numbers pass, which finds the steps of ATM's cells by itself.
+//! A line that is full sends so many bits a second, whatever the packets: the smaller they are, the larger is the share
+//! of overhead. With the rate, the framing and, where a box on the way looks at each packet, how many of them pass a
+//! second, all that arrived follows. Framings are tried one by one; next come the sizes for which the best two framings
+//! predict the most different numbers of packets, which finds the steps of ATM's cells by itself.
 //!
 //! That VDSL2 sends 65 bytes for 64 is a part of 1.6 % of everything, as a lower rate would be: PTM is known by its overhead.
 
@@ -60,7 +60,7 @@ pub struct Flood {
 /// What the floods show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overhead {
-    /// Write it as it is shown: it is a keyword of tc-cake(8) where there is one.
+    /// Write its keyword as shown: a keyword of tc-cake(8) where there is one.
     pub framing: Framing,
     /// What the line sends, counting framing.
     pub rate_bps: f64,
@@ -122,7 +122,7 @@ impl Experiment {
         }
     }
 
-    /// What was told of so far.
+    /// The floods taken in so far.
     pub fn floods(&self) -> &[Flood] {
         &self.floods
     }

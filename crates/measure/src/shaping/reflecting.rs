@@ -27,7 +27,7 @@ pub(super) struct Answer {
 pub(super) enum Of {
     /// Of the reflector of that number.
     Reflector(usize),
-    /// Of one that told its times: how long each direction took, in seconds by two clocks.
+    /// From a reflector that reported its times: how long each direction took, in seconds by two clocks.
     Directions { up_s: f64, down_s: f64 },
 }
 

@@ -1,9 +1,10 @@
 //! Which rates are tried to find the highest at which latency under load stays low. Pure.
 //!
 //! It takes what each short block of load showed, and keeps how probable each rate is to be the highest that passes
-//! (Horstein 1963; Waeber, Frazier and Henderson 2013: probabilistic bisection). A block tells little by itself: another's
-//! traffic lets one fail that would pass, and a line whose rate varies lets one pass that would fail a second later. The rates
-//! that it asks for go back and forth around the answer, so that what changes meanwhile changes both sides.
+//! (Horstein 1963; Waeber, Frazier and Henderson 2013: probabilistic bisection). A block proves little by itself:
+//! another's traffic lets one fail that would pass, and a line whose rate varies lets one pass that would fail a second
+//! later. The rates that it asks for go back and forth around the answer, so that what changes meanwhile changes both
+//! sides.
 
 /// What the 95th percentile of added latency may be, in seconds: two CoDel targets of 5 ms each way, the packets being served,
 /// and the other side (RFC 8289; the same as what a managed queue leaves in `diagnose`).

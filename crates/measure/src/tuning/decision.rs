@@ -42,12 +42,12 @@ pub enum Decision {
     Keep,
     /// It gains less than it would have to, or harms.
     TooLittle,
-    /// The noise is too much to tell.
+    /// The noise hides the effect.
     CannotTell,
 }
 
-/// What the pairs so far say, when no more than `most_runs` are wanted. The errors keep to their bounds whatever
-/// that limit is; with a low one more changes cannot be told.
+/// What the pairs so far show, when no more than `most_runs` are wanted. The errors keep to their bounds whatever that
+/// limit is; with a low one more changes remain undecided.
 pub fn decide(pairs: &[f64], most_runs: usize) -> Decision {
     let last = last_look(most_runs);
     let undecided = if pairs.len() >= last {
@@ -69,8 +69,8 @@ pub fn decide(pairs: &[f64], most_runs: usize) -> Decision {
     }
 }
 
-/// The least gain, as a share, that would have been kept at the last look under the noise of these pairs; none
-/// where they tell no noise.
+/// The least gain, as a share, that would have been kept at the last look under the noise of these pairs; `None` where
+/// they show no noise.
 pub fn least_seen(pairs: &[f64], most_runs: usize) -> Option<f64> {
     let present = Summary::of(pairs);
     present.deviation?;
@@ -137,7 +137,7 @@ impl Summary {
         }
     }
 
-    /// Noise of one run, as a share: a pair has that of two.
+    /// Noise of one run, as a share: a pair has the noise of two.
     pub fn noise(&self) -> Option<f64> {
         self.deviation.map(|deviation| deviation / 2f64.sqrt())
     }

@@ -18,8 +18,7 @@ use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
 
-/// Runs of one part unless told otherwise, at the most: of changes that gain 5 to 100 % they keep 96 % under noises
-/// of 1 to 20 % a run.
+/// Most runs of one part by default: of changes that gain 5 to 100 % they keep 96 % under noises of 1 to 20 % a run.
 pub const RUNS: usize = 100;
 
 /// A part of a plan: changes that make sense together, and the direction that shows what they do.

@@ -23,6 +23,6 @@ pub struct Counter {
     pub name: &'static str,
     /// Whether its growth is bad.
     pub sense: Sense,
-    /// What one count stands for.
+    /// What one count means.
     pub meaning: &'static str,
 }

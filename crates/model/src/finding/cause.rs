@@ -21,7 +21,7 @@ vocabulary! {
         BufferbloatUp = "bufferbloat-up",
         /// The bus of a network card is slower than its link.
         BusSlow = "bus-slow",
-        /// A captive portal answers in place of the Internet until somebody logs in.
+        /// A captive portal answers in place of the Internet until the user logs in.
         CaptivePortal = "captive-portal",
         /// An edge of a content network or a cache answers for the page, and the origin is behind it.
         CdnEdge = "cdn-edge",
@@ -43,7 +43,7 @@ vocabulary! {
         Corruption = "corruption",
         /// A quota of a control group stops plumb's programs for a part of the time.
         CpuQuota = "cpu-quota",
-        /// Another user fills the line meanwhile.
+        /// The traffic of others fills the line meanwhile.
         CrossTraffic = "cross-traffic",
         /// Packets come late by tens or hundreds of milliseconds, whatever loads the path.
         DelayVaries = "delay-varies",
@@ -57,17 +57,17 @@ vocabulary! {
         DoubleNat = "double-nat",
         /// The driver's queue has no limit in bytes.
         DriverQueueUnlimited = "driver-queue-unlimited",
-        /// Somebody on the path changes the DSCP.
+        /// A machine on the path changes the DSCP.
         DscpChanged = "dscp-changed",
         /// One end of a link sends whenever it likes, and the other takes that for a collision.
         DuplexMismatch = "duplex-mismatch",
         /// Packets arrive more than once.
         Duplication = "duplication",
-        /// Somebody on the path clears the ECN field.
+        /// A machine on the path clears the ECN field.
         EcnCleared = "ecn-cleared",
         /// A firewall drops handshakes that ask for ECN, and each connection begins a second late.
         EcnSynDropped = "ecn-syn-dropped",
-        /// Somebody on the path clears or drops ECT(1), and leaves ECT(0) alone.
+        /// A machine on the path clears or drops ECT(1), and leaves ECT(0) alone.
         Ect1Bleached = "ect1-bleached",
         /// Packets are not put together from their fragments.
         FragmentsLost = "fragments-lost",
@@ -119,7 +119,7 @@ vocabulary! {
         OneProcessorReceives = "one-processor-receives",
         /// One direction takes longer than the other.
         OneWayDelayAsymmetric = "one-way-delay-asymmetric",
-        /// The path carries nothing at all for a time, and then goes on.
+        /// The path carries nothing at all for a time, and then recovers.
         Outage = "outage",
         /// A box on the path forwards so many packets a second and no more, however small they are.
         PacketRateLimited = "packet-rate-limited",
@@ -131,7 +131,7 @@ vocabulary! {
         PauseFlood = "pause-flood",
         /// Something on the path gives each flow a rate of its own, far below what the path carries.
         PerFlowLimit = "per-flow-limit",
-        /// Large packets vanish on the path, and no sender is informed.
+        /// Large packets vanish on the path, and no message reports it.
         PmtudBlackHole = "pmtud-black-hole",
         /// What exceeds a contract is dropped at once, without a queue.
         Policer = "policer",

@@ -1,8 +1,8 @@
 //! How far and how fast the far host's clock goes against ours, from exchanges of packets.
 //!
-//! Each exchange tells the difference to within half of its round trip, however its two ways share
-//! that (RFC 5905, section 8). What the ways share constantly does not matter to the skew: there an
-//! exchange is off by half of what its round trip is above the smallest at most, which weighs it.
+//! Each exchange shows the difference to within half of its round trip, however its two directions share that (RFC
+//! 5905, section 8). A constant share does not matter to the skew: for the skew, an exchange is off by at most half of
+//! the excess of its round trip over the smallest, which determines its weight.
 
 use std::fmt;
 
@@ -24,9 +24,9 @@ pub struct Comparison {
     pub offset_ns: i64,
     /// When that was, ns of our clock.
     pub at_ns: i64,
-    /// How much faster the far clock runs; zero where that cannot be told.
+    /// How much faster the far clock runs; zero where that cannot be determined.
     pub skew: f64,
-    /// Two standard errors of it; `None` where the run is too short to tell.
+    /// Two standard errors of the skew; `None` where the run is too short to determine it.
     pub skew_error: Option<f64>,
     /// Either way, over the whole run.
     pub uncertainty_s: f64,
@@ -115,7 +115,8 @@ impl Comparison {
         let line = fit(&best, least);
         let skew = line.map_or(0.0, |line| line.slope);
         let error = line.map(|line| 2.0 * line.slope_error);
-        // What cannot be told from zero is not taken out, and no clocks drift by more than that: queues did it.
+        // A skew that cannot be distinguished from zero is not taken out, nor is one above `MAX_SKEW`: no clocks
+        // drift by more, so queues caused it.
         let told =
             may_drift && skew.abs() <= MAX_SKEW && error.is_some_and(|error| skew.abs() > error);
         let applied = if told { skew } else { 0.0 };

@@ -89,7 +89,7 @@ pub fn rate(
             if loss_ratio <= tolerance(algorithm, line_bps, rtt_s, mss_bytes) {
                 line_bps * (1.0 - loss_ratio)
             } else {
-                // It backs off until little is left; how little, no formula tells.
+                // It backs off until little is left; no formula gives how little.
                 0.0
             }
         }

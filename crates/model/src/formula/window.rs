@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn window_scales() {
-        // The training's table, in which 64 KB stands for 65535 bytes.
+        // The training's table, in which 64 KB means 65535 bytes.
         for (scale, about) in [
             (0, 64 << 10),
             (3, 512 << 10),

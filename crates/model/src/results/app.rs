@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 pub struct AppResult {
     /// Name of the application profile.
     pub profile: String,
-    /// The application that the profile stands for.
+    /// The application that the profile represents.
     pub stands_for: String,
     /// Direction of the data.
     pub direction: Direction,
@@ -89,6 +89,6 @@ pub struct VoiceScore {
     pub loss_ratio: f64,
     /// Share of the packets, 0 to 1, that came too late for the jitter buffer.
     pub late_ratio: f64,
-    /// Ratio of the mean length of runs of losses to that of losses by chance, at least 1.
+    /// Ratio of the mean length of runs of losses to the mean length for losses by chance, at least 1.
     pub burst_ratio: f64,
 }

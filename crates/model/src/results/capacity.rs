@@ -1,4 +1,4 @@
-//! What the lines of a path could carry if nobody else used them.
+//! What the lines of a path could carry without other traffic.
 
 use crate::vocabulary;
 use schemars::JsonSchema;
@@ -55,7 +55,7 @@ pub enum CapacityEnd {
 pub struct CapacityHop {
     /// Number of the hop; 1 is the first router.
     pub ttl: u8,
-    /// Address that answered. Null where nobody did.
+    /// Address that answered. Null without an answer.
     pub address: Option<String>,
     /// Probes that were sent to the hop.
     pub sent: u64,
@@ -77,8 +77,8 @@ pub struct CapacityHop {
     /// Rate of the line from the hop. Null where the sizes of answers do not show it.
     pub back_rate: Option<RateEstimate>,
     /// Round-trip time in seconds over the line without queueing, of packets without size: propagation in both
-    /// directions, and the time that the router takes to answer beyond that of the one before it. Null with too few
-    /// answers.
+    /// directions, and the time that the router takes to answer beyond the time of the router before it. Null with too
+    /// few answers.
     pub latency_s: Option<f64>,
     /// Error that the latency may have in either direction, in seconds: 3.5 standard errors. Null where there is no
     /// latency.
@@ -86,8 +86,8 @@ pub struct CapacityHop {
     /// Round-trip times to the hop above the least of their size, in seconds: the queues of all lines up to here, in
     /// both directions, and the router. Null with too few answers.
     pub queueing_s: Option<Distribution>,
-    /// Mean queueing delay at this hop beyond that of the one before it, in seconds; never negative. Null with too few
-    /// answers.
+    /// Mean queueing delay at this hop beyond the delay at the hop before it, in seconds; never negative. Null with too
+    /// few answers.
     pub line_queueing_s: Option<f64>,
     /// Round trips by size, which all of this rests on.
     pub sizes: Vec<CapacitySize>,
@@ -98,7 +98,7 @@ pub struct CapacityHop {
 pub struct CapacitySize {
     /// Size of the probes in bytes, the whole IP packet.
     pub size_bytes: u32,
-    /// Size of the answers in bytes, the whole IP packet, as far as it is seen.
+    /// Size of the answers in bytes, the whole IP packet, as far as seen.
     pub answer_bytes: u32,
     /// Round-trip times of probes of this size, in seconds.
     pub rtt_s: Distribution,
@@ -135,7 +135,7 @@ pub enum RateStatus {
 vocabulary! {
     /// Why a rate is not known better.
     pub enum Doubt {
-        /// The line takes less time than can be told apart: faster than the timing supports, or too much
+        /// The line takes too little time to measure: it is faster than the timing supports, or there is too much
         /// noise.
         Timing = "timing" as "too fast to be timed",
         /// Too few answers came, or only of few sizes.
@@ -176,7 +176,7 @@ pub struct TrainResult {
     pub trains: u32,
     /// Packets of all trains that this host sent; one that its own queue refused is none.
     pub sent: u64,
-    /// Those of them that came through while their train was waited for, each once.
+    /// Packets among them that came through while their train was waited for, each once.
     pub received: u64,
     /// Rate in bit/s at which this host sent, the median of the trains that count. Null where none counts.
     pub sent_bps: Option<f64>,

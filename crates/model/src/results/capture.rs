@@ -54,7 +54,7 @@ pub struct CaptureResult {
     pub icmp_errors: Vec<IcmpErrorCount>,
     /// Names that were asked for and how they were answered.
     pub dns: DnsSums,
-    /// Packets that ask for the Ethernet address of a host, or tell it (ARP).
+    /// Packets that ask for the Ethernet address of a host, or answer with it (ARP).
     pub arp_packets: u64,
     /// Packets to everybody or to a group, by their Ethernet address.
     pub broadcast_packets: u64,
@@ -105,7 +105,7 @@ pub struct CaptureFlaws {
     pub unknown_blocks: u64,
     /// Blocks of secrets that decrypt payload, which were passed over.
     pub secret_blocks: u64,
-    /// Flows that were no longer told apart, since there were too many.
+    /// Packets of flows that were no longer tracked, since there were too many.
     pub untracked_packets: u64,
 }
 
@@ -210,7 +210,7 @@ pub struct WirelessSums {
     pub management: u64,
     /// Frames that control who sends, such as acknowledgements.
     pub control: u64,
-    /// Frames that carry data, and those of them that carry none.
+    /// Frames of the data type, including frames without data.
     pub data: u64,
     /// Frames of data and management that were sent again (the retry bit), as far as they were captured.
     pub retries: u64,

@@ -28,7 +28,7 @@ pub struct MtuResult {
     /// Every hop to the far end. The last is the far end where it answered.
     pub hops: Vec<MtuHop>,
     /// The last hop that large packets were seen to reach where they vanish without a message: a black hole begins
-    /// behind it. 0 stands for this host. Null where there is no black hole.
+    /// behind it. 0 means this host. Null where there is no black hole.
     pub black_hole_after: Option<u8>,
     /// Largest answer in bytes that came back, where larger ones vanished though larger packets reached the far end: the
     /// reverse path is the narrower one. Null where answers were as large as probes, or small.
@@ -36,14 +36,14 @@ pub struct MtuResult {
     pub way_back_bytes: Option<u32>,
     /// Probes that left this host.
     pub sent: u64,
-    /// What became of TCP's maximum segment size. Null where nobody answered over TCP.
+    /// What became of TCP's maximum segment size. Null without an answer over TCP.
     pub mss: Option<MssResult>,
     /// What TCP of this host does about packets that do not fit.
     pub tcp: TcpMtu,
 }
 
 impl MtuResult {
-    /// Largest packet in bytes that passes in both directions, as far as it is known.
+    /// Largest packet in bytes that passes in both directions, as far as known.
     pub fn narrowest_bytes(&self) -> Option<u32> {
         [self.path_mtu_bytes, self.way_back_bytes]
             .into_iter()
@@ -51,7 +51,7 @@ impl MtuResult {
             .min()
     }
 
-    /// Sizes in bytes between which packets vanish and no sender is informed: the largest that passes, and the largest tried.
+    /// Sizes in bytes between which packets vanish without a message: the largest that passes, and the largest tried.
     /// `None` where none vanished so.
     pub fn swallows(&self) -> Option<(u32, u32)> {
         let silent = self.black_hole_after.is_some() || self.way_back_bytes.is_some();
@@ -95,7 +95,7 @@ vocabulary! {
 pub struct MtuHop {
     /// Number of the hop; 1 is the first router.
     pub ttl: u8,
-    /// Address that answered. Null where nobody did.
+    /// Address that answered. Null without an answer.
     pub address: Option<String>,
     /// Largest packet in bytes that reaches the hop. Null where it is unknown.
     pub mtu_bytes: Option<u32>,
@@ -114,8 +114,8 @@ pub struct MssResult {
     pub hops: Vec<MssHop>,
     /// Maximum segment size in bytes that the answer (SYN and ACK) announced. Null where none came.
     pub answered_bytes: Option<u32>,
-    /// The last hop that the SYN reached unchanged before its value was lowered. 0 stands for this host. Null where it
-    /// was not seen to be lowered.
+    /// The last hop that the SYN reached unchanged before its value was lowered. 0 means this host. Null where it was
+    /// not seen to be lowered.
     pub clamped_after: Option<u8>,
     /// Maximum segment size in bytes to which it was lowered there. Null where it was not seen to be lowered.
     pub lowered_to_bytes: Option<u32>,

@@ -86,8 +86,8 @@ pub struct OwdWay {
 pub struct OwdClocks {
     /// How the clocks were compared, which the delays rest on.
     pub method: ClockMethod,
-    /// Clock of the far host less that of this host in seconds, at the middle of the measurement. Null where the clocks
-    /// could not be compared.
+    /// Clock of the far host less the clock of this host in seconds, at the middle of the measurement. Null where the
+    /// clocks could not be compared.
     pub offset_s: Option<f64>,
     /// Error that the delays may have in either direction, in seconds. Null where there are none.
     pub uncertainty_s: Option<f64>,
@@ -112,7 +112,7 @@ vocabulary! {
         Compared = "compared",
         /// Both hosts say that their clocks are synchronised, and to more than a comparison could.
         Synchronised = "synchronised",
-        /// Whoever measured said that both ends read the same clock.
+        /// The user said that both ends read the same clock.
         Same = "same",
         /// A clock was stepped meanwhile, or too little was answered: there are no delays.
         None = "none",

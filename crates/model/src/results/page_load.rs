@@ -127,7 +127,7 @@ pub struct PageOrigin {
     pub protocol: Option<HttpVersion>,
     /// TLS version in use; null without TLS.
     pub tls: Option<String>,
-    /// Time of the name look-up in seconds; null where an address stands for the name.
+    /// Time of the name look-up in seconds; null where the URL has an address in place of a name.
     pub dns_s: Option<f64>,
     /// Round-trip time of TCP's handshake in seconds, the smallest of its connections; null where none was made.
     pub rtt_s: Option<f64>,

@@ -63,7 +63,7 @@ pub struct PathResult {
 pub struct WayBack {
     /// IP address of the responder.
     pub from: String,
-    /// The address that it traced towards: this host's, or that of a NAT before it.
+    /// The address that it traced towards: this host's, or the address of a NAT before it.
     pub address: String,
     /// What its probes were made of.
     pub protocol: Protocol,
@@ -90,8 +90,7 @@ pub enum HopAnswers {
     /// Less often than what lies beyond it, by so few probes that it may be chance: whether it declines to
     /// answer or packets are lost is unknown.
     TooFew,
-    /// Less often than it was asked, and nobody beyond tells whether it declines to answer or packets
-    /// are lost.
+    /// Less often than it was asked, and no hop beyond shows whether it declines to answer or packets are lost.
     Unclear,
     /// It never answers any probe.
     Silent,
@@ -102,7 +101,7 @@ pub enum HopAnswers {
 pub struct PathHop {
     /// The time to live that ends there, from 1.
     pub ttl: u8,
-    /// Address that answered last, on the route that was in use last. Null where nobody answered.
+    /// Address that answered last, on the route that was in use last. Null without an answer.
     pub address: Option<String>,
     /// Every address that answered there, in the order in which they were first seen.
     pub addresses: Vec<String>,
@@ -205,8 +204,8 @@ pub struct PathLoss {
     /// Probes among them that were lost.
     #[serde(default)]
     pub lost_beyond: u64,
-    /// The first hop whose probes, and those of all beyond it, are lost. Packets are lost on the line before it, in the
-    /// queue of that line, or on the reverse path.
+    /// The first hop of the loss: probes to it and to all hops beyond it are lost. Packets are lost on the line before
+    /// it, in the queue of that line, or on the reverse path.
     pub begins_at_ttl: u8,
     /// The first hop for which the probes speak nearly as well (within two units of log-likelihood),
     /// or do not speak at all, because it does not answer well.
@@ -222,7 +221,7 @@ pub struct PathLoss {
 /// One route that packets took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathRoute {
-    /// The address at each hop, from the first; null where nobody answered.
+    /// The address at each hop, from the first; null for a hop that did not answer.
     pub addresses: Vec<Option<String>>,
     /// When it was first seen, seconds from the start.
     pub first_s: f64,
@@ -256,7 +255,7 @@ pub struct RouteChange {
 }
 
 vocabulary! {
-    /// A field of a packet that somebody on the way may change.
+    /// A field of a packet that a machine on the path may change.
     pub enum AlteredField {
         /// The differentiated services codepoint.
         Dscp = "dscp" as "DSCP",
@@ -351,7 +350,7 @@ pub struct Multipath {
 pub struct MultipathNode {
     /// Distance in hops; 0 is this host.
     pub ttl: u8,
-    /// IP address of the node. Null where nobody answered.
+    /// IP address of the node. Null without an answer.
     pub address: Option<String>,
     /// Addresses at the next distance that its flows went on to; null for one that does not answer.
     pub next: Vec<Option<String>>,

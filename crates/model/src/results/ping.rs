@@ -47,7 +47,7 @@ pub struct PingResult {
     /// show it.
     #[serde(default)]
     pub hop_limits: Vec<HopLimit>,
-    /// Answers whose hop limit differed from that of the answer before: the reverse path changed.
+    /// Answers whose hop limit differed from the hop limit of the answer before: the reverse path changed.
     #[serde(default)]
     pub hop_limit_changes: u64,
     /// ICMP errors that came back about probes, by what they said.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use crate::vocabulary;
 
-/// An address that nobody has: of TEST-NET-1, which is for documents alone and is routed nowhere (RFC 5737). Who answers
-/// in its place stands on the path.
+/// An address that no host has: of TEST-NET-1, which is for documents alone and is routed nowhere (RFC 5737). A machine
+/// that answers in its place is on the path.
 pub const NOBODYS_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
 /// Whether a TCP port accepted connections, and what was said on them.
@@ -64,7 +64,7 @@ vocabulary! {
         Open = "open",
         /// The host answers that nothing listens there (RST).
         Refused = "refused",
-        /// Nothing comes back: a firewall drops the packets, or nobody is there.
+        /// Nothing comes back: a firewall drops the packets, or no host is there.
         Filtered = "filtered",
         /// A router, a firewall or this host says that there is no way, or that it is forbidden.
         Unreachable = "unreachable",

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::{Actor, Cause, Place};
 
-/// The twin of a path, measured as it is or with fixes of the Run that it was made from.
+/// The twin of a path, measured unchanged or with fixes of the Run that it was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RehearsalResult {
-    /// Fixes that were applied together; empty where the twin was measured as it is.
+    /// Fixes that were applied together; empty where the twin was measured unchanged.
     pub fixes: Vec<RehearsedFix>,
-    /// Rank among all that was rehearsed, by the measured effect, from 1. Null where nothing got better, and for the twin as it
-    /// is.
+    /// Rank among all that was rehearsed, by the measured effect, from 1. Null where nothing got better, and for the
+    /// unchanged twin.
     pub rank: Option<u64>,
-    /// Figures that it is compared with: those of the original path for the twin as it is, those of the twin for fixes.
+    /// Figures that it is compared with: of the original path for the unchanged twin, of the unchanged twin for fixes.
     pub before: PathFigures,
     /// Figures that were measured. Null where it was not rehearsed.
     pub after: Option<PathFigures>,

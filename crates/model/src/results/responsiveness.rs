@@ -23,8 +23,8 @@ pub struct ResponsivenessResult {
     /// Standard deviation of the last four values as a share of the latest: below 0.05 they count as stable. Null where
     /// there were fewer than four intervals.
     pub spread_ratio: Option<f64>,
-    /// Round trips a minute of a new connection: of TCP's handshake, that of TLS and the first request, a third each.
-    /// Null where none was answered.
+    /// Round trips a minute of a new connection: of TCP's handshake, the TLS handshake and the first request, a third
+    /// each. Null where none was answered.
     pub foreign_rpm: Option<f64>,
     /// Round trips a minute on the loaded connections. Null where none was answered.
     pub in_band_rpm: Option<f64>,
@@ -40,7 +40,7 @@ pub struct ResponsivenessResult {
     pub interval_s: f64,
     /// Trimmed means from which `rpm` follows, in seconds.
     pub trimmed_mean_s: RpmTimes<Option<f64>>,
-    /// Times of the probes that counted in seconds: those of the last four intervals.
+    /// Times of the probes that counted, in seconds: the probes of the last four intervals.
     pub times_s: RpmTimes<Option<Distribution>>,
     /// What became of all probes.
     pub probes: RpmProbes,

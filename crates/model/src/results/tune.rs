@@ -68,9 +68,9 @@ vocabulary! {
         Kept = "kept",
         /// It surely gains less than 5 %, or harms, and was undone.
         TooLittle = "too-little" as "undone: gains too little",
-        /// The noise is too much to tell, and it was undone.
+        /// The noise hides the effect, and it was undone.
         CannotTell = "cannot-tell" as "undone: the noise hides it",
-        /// What may be transferred was used up before it could be told, and it was undone.
+        /// The byte budget was used up before the effect was known, and it was undone.
         OutOfBudget = "out-of-budget" as "undone: the budget ended first",
     }
 }

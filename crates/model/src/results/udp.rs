@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 pub struct UdpResult {
     /// Direction of the data.
     pub direction: Direction,
-    /// Number of the stream among those of its direction, from 0.
+    /// Number of the stream among the streams of its direction, from 0.
     pub stream: u32,
     /// How departures followed each other: `constant`, `poisson`, `on-off`, `trace` or `max`, as
     /// fast as the sending host could.
@@ -88,7 +88,7 @@ pub struct UdpReceiver {
     /// Interarrival jitter in seconds (RFC 3550, section 6.4.1): the running estimate after each packet. Null with
     /// fewer than two packets.
     pub jitter_s: Option<Distribution>,
-    /// Inter-packet delay variation in seconds (RFC 5481, section 4.1): delay less that of the packet sent before,
+    /// Inter-packet delay variation in seconds (RFC 5481, section 4.1): delay less the delay of the packet sent before,
     /// where both came. Null with fewer than two packets.
     pub ipdv_s: Option<Distribution>,
     /// Packet delay variation in seconds (RFC 5481, section 4.2): delay above the smallest. Null where no packet came.
@@ -126,11 +126,11 @@ impl UdpReceiver {
     }
 }
 
-/// Datagrams that came to a host and reached no program, while a stream ran: counters of its network
-/// namespace (/proc/net/snmp and snmp6), so those of other programs' sockets are among them.
+/// Datagrams that came to a host and reached no program, while a stream ran. These are counters of its network
+/// namespace (/proc/net/snmp and snmp6), so datagrams to other programs' sockets are among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UdpHostLosses {
-    /// Datagrams that could not be delivered for another reason than that nobody listens (InErrors).
+    /// Datagrams that could not be delivered for another reason than that no process listens (InErrors).
     pub in_errors: u64,
     /// Datagrams among them that came when a receive buffer was full (RcvbufErrors).
     pub rcvbuf_errors: u64,
@@ -202,7 +202,7 @@ pub struct OneWayDelay {
     /// Error that the delay may have in either direction, in seconds: half of the smallest round trip by which the
     /// clocks were compared, whose two directions may share it as they like, and half of what the clocks drifted.
     pub uncertainty_s: f64,
-    /// Clock of the far host less that of this host, in seconds.
+    /// Clock of the far host less the clock of this host, in seconds.
     pub clock_offset_s: f64,
     /// How much the offset changed from before the phase until after it, in seconds. Null where it was not compared
     /// twice.

@@ -6,8 +6,8 @@ const SECRETS: [&str; 5] = ["key", "passphrase", "password", "secret", "token"];
 /// The verb whose options say where things are on a host and which clients it serves, while its Runs go to visitors.
 const SERVE: &str = "serve";
 
-/// What a Run keeps of a verb and its arguments: all, but a word in capitals for each secret (`--key KEY`), no user, password
-/// or query of a URL, and of `serve` the verb alone. What was kept once is kept as it is.
+/// What a Run keeps of a verb and its arguments: all, but a word in capitals for each secret (`--key KEY`), no user,
+/// password or query of a URL, and of `serve` the verb alone. Words that were kept once are kept unchanged.
 pub fn command(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut stands_for_value = None;
@@ -38,7 +38,7 @@ pub fn command(words: impl IntoIterator<Item = String>) -> Vec<String> {
     }
 }
 
-/// What stands for the value of an option that takes a secret.
+/// The word that replaces the value of an option that takes a secret.
 fn stand_in(option: &str) -> Option<String> {
     let mut parts = option.strip_prefix("--")?.split('-');
     parts
@@ -51,8 +51,9 @@ pub fn is_secret(option: &str) -> bool {
     stand_in(option).is_some()
 }
 
-/// What a Run keeps of a URL: not the user and password (RFC 3986, section 3.2.1), and neither query nor fragment, in which
-/// tokens stand. Text that is no URL stays as it is, but for a query after a path, since some options take URLs without a scheme.
+/// What a Run keeps of a URL: not the user and password (RFC 3986, section 3.2.1), and neither query nor fragment, in
+/// which tokens stand. Text that is no URL stays unchanged, but for a query after a path, since some options take URLs
+/// without a scheme.
 pub fn url(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (Some(scheme), rest),

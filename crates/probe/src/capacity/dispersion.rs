@@ -54,7 +54,7 @@ pub struct Knee {
     pub later_bps: f64,
 }
 
-/// Fewer packets tell nothing.
+/// Fewer packets give no usable rate.
 const LEAST_PACKETS: usize = 4;
 
 /// A gap is short below this share of the mean and long above that multiple of it; a train is bunched
@@ -69,8 +69,8 @@ const BUNCHED_TIME: f64 = 0.8;
 const KNEE_RATIO: f64 = 1.5;
 const KNEE_PACKETS: usize = 8;
 const KNEE_STEADY: f64 = 1.4;
-/// Behind it packets come one by one: the middle gap is this share of the mean at least. Bunches, and what
-/// comes at once after a pause of somebody's processor, bend a train too.
+/// Behind the knee packets arrive one by one: the middle gap is at least this share of the mean. Bunches bend a train
+/// too, and so do packets that arrive at once after a processor on the path has paused.
 const KNEE_EVEN: f64 = 0.6;
 
 /// How a train of packets of that size arrived; `None` where too little of it did, or all at once.

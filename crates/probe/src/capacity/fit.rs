@@ -1,13 +1,12 @@
 //! How round trips to one hop grow with the size of what is sent there, and of what comes back.
 //!
-//! A packet of `s` bytes that lives for `n` hops is put onto each of the first `n` lines one after the
-//! other, and each takes `s` / rate. The answer, of `a` bytes, does the same on the reverse path. So
-//! round trips without queueing lie on the plane `base + forward · s + back · a` (pathchar, Jacobson
-//! 1997; its answers are all of one size). Queueing adds to them, whatever their size: the mean of the
-//! same part of the round trips of each size, from the least on or in the middle, lies on the same
-//! slopes. Which part is known best depends on the noise, so several are tried and the one of the
-//! smallest error is taken. Errors are what the samples' spread tells, or what estimates of parts of the
-//! time differ by, where that is more: noise comes and goes.
+//! A packet of `s` bytes that lives for `n` hops is put onto each of the first `n` lines one after the other, and each
+//! takes `s` / rate. The answer, of `a` bytes, does the same on the reverse path. So round trips without queueing lie
+//! on the plane `base + forward · s + back · a` (pathchar, Jacobson 1997; its answers are all of one size). Queueing
+//! adds to them, whatever their size: the mean of the same part of the round trips of each size, from the least on or
+//! in the middle, lies on the same slopes. Which part is known best depends on the noise, so several are tried and the
+//! one of the smallest error is taken. The error is the larger of two: the spread of the samples, and the difference
+//! between estimates of parts of the time, for noise comes and goes.
 
 /// Round trips of probes of one size to one hop.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,7 +24,7 @@ pub struct OfSize {
 pub struct Fit {
     /// Seconds for each byte sent; of both ways together where `both_ways`.
     pub forward: Value,
-    /// Seconds for each byte that came back, where their sizes differ enough to tell.
+    /// Seconds for each byte that came back, where the sizes of answers differ enough to determine it.
     pub back: Option<Value>,
     /// Seconds for no bytes at all; without `back`, for the answer that all probes got.
     pub base: Value,
@@ -79,7 +78,7 @@ struct Point {
     weight: f64,
 }
 
-/// Round trips of one size, sorted: all of them, and those of each part of the time.
+/// Round trips of one size, sorted: all of them, and separately the round trips of each part of the time.
 struct Sorted {
     size: f64,
     answer: f64,
@@ -159,7 +158,7 @@ fn over_time(sorted: &[Sorted], batches: usize, mut fit: Fit) -> Fit {
     fit
 }
 
-/// The mean of a part of sorted round trips, and its standard error: that of a trimmed mean, by the
+/// The mean of a part of sorted round trips, and its standard error. The error is the one of a trimmed mean: from the
 /// variance of the samples with those outside moved to the edges (Tukey and McLaughlin 1963).
 fn point(size: f64, answer: f64, sorted: &[f64], (from, to): (f64, f64)) -> Option<Point> {
     let count = sorted.len() as f64;
@@ -214,9 +213,9 @@ impl Value {
     };
 }
 
-/// Least squares of `N` parameters, weighted by how many round trips a point stands for; errors are
-/// those of the points, larger where they lie further off the plane than these explain. `None` where
-/// the points do not determine it.
+/// Least squares of `N` parameters. A point is weighted by the number of round trips in it. Errors follow from the
+/// errors of the points, and are larger where the points lie further off the plane than their errors explain. `None`
+/// where the points do not determine the parameters.
 fn solve<const N: usize>(points: &[Point], row: impl Fn(&Point) -> [f64; N]) -> Option<[Value; N]> {
     if points.len() <= N {
         return None;

@@ -26,7 +26,7 @@ pub struct HopsFound {
     pub hops: Vec<HopFound>,
     /// Whether the last is the far end.
     pub reached: bool,
-    /// That nobody is there, where somebody says so; then hops are empty.
+    /// Set where a router, or this host, reports that the target cannot be reached; then hops are empty.
     pub nowhere: Option<Nowhere>,
     pub ended: CapacityEnd,
     pub sent: u64,
@@ -34,11 +34,11 @@ pub struct HopsFound {
     pub sent_bytes: u64,
 }
 
-/// Probes hops until their lines are known, `stop` is set, or time or bytes are spent; `show` is told
-/// how many lines are known of how many. When it is stopped, what was learnt by then is told.
+/// Probes hops until their lines are known, `stop` is set, or time or bytes are spent. `show` is called with the number
+/// of lines known and the number of all lines. When it is stopped, it returns what it has learnt by then.
 ///
 /// # Errors
-/// Those of our own machine. Where nobody answers, hops are empty.
+/// Errors of the local kernel. Where no hop answers, hops are empty.
 pub fn hops(
     network: &mut impl HopNetwork,
     plan: &HopsPlan,

@@ -1,8 +1,8 @@
-//! From how round trips to hops grow with size to the rate of each line: what a hop's slope has more
-//! than that of the hop before it is what the line between takes for a byte.
+//! Rates of lines, from how round trips to hops grow with size: the slope of a hop minus the slope of the hop before it
+//! is the time that the line between takes for a byte.
 //!
-//! Errors add up, so a fast line behind slow or noisy ones is not told from none. What cannot be told
-//! is bounded: nothing is guessed.
+//! Errors add up, so a fast line behind slow or noisy ones cannot be distinguished from no line at all. A rate that
+//! cannot be determined is bounded: nothing is guessed.
 
 use plumb_model::results::capacity::{Doubt, RateEstimate, RateStatus};
 
@@ -12,7 +12,7 @@ use super::fit::{Fit, Value};
 /// errors are known from sixteen samples (Student's distribution).
 const SIGMAS: f64 = 3.5;
 
-/// A rate is told where both its bounds are so near to it.
+/// A rate is given where both its bounds are this close to it.
 const TOLERANCE: f64 = 0.1;
 
 /// A line's share of the slope that is not the line's, at most, seconds a byte: hosts and routers take
@@ -20,7 +20,7 @@ const TOLERANCE: f64 = 0.1;
 /// memory). It makes lines seem slower, never faster.
 const HANDLING_S: f64 = 2e-9;
 
-/// A line faster than this is never told, for its handling alone is more than the tolerance: once it is
+/// No rate is given for a line faster than this, for the error of its handling alone exceeds the tolerance: once it is
 /// known to be faster, more probes are of no use.
 const CEILING_BPS: f64 = 8.0 * TOLERANCE / HANDLING_S;
 
@@ -35,7 +35,7 @@ pub struct LineFigures {
     pub latency_s: Option<(f64, f64)>,
     /// Which hop was the nearer end, 0 for this host; `None` without figures.
     pub nearer: Option<usize>,
-    /// Whether more probes could tell more.
+    /// Whether more probes could narrow the bounds.
     pub open: bool,
 }
 

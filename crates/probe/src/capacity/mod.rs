@@ -1,10 +1,10 @@
 //! What the lines of a path could carry: rate, latency and queueing of each line by how round trips
 //! grow with size, and the rate of the narrowest place by how trains of packets spread out.
 //!
-//! [`mod@hops`] decides what to probe when; [`mod@fit`] is how round trips to one hop grow, [`mod@lines`]
-//! what lies between two hops. [`mod@trains`] decides which trains to send and what they say together,
-//! [`mod@dispersion`] is how one arrived; [`send_trains`] opens what they are sent by. What decides is
-//! told the time by the network, which is a trait.
+//! [`mod@hops`] decides what to probe when; [`mod@fit`] is how round trips to one hop grow, [`mod@lines`] what lies
+//! between two hops. [`mod@trains`] decides which trains to send and what they say together, [`mod@dispersion`] is how
+//! one arrived; [`send_trains`] opens what they are sent by. The deciding code reads the time from the network, which
+//! is a trait.
 
 pub mod dispersion;
 pub mod fit;
@@ -24,16 +24,16 @@ use crate::ping::socket::local;
 use crate::ping::udp::UdpEcho;
 use trains::TrainsPlan;
 
-/// IP and UDP headers; those of an ICMP echo are as long.
+/// Length of the IP and UDP headers; the IP and ICMP headers of an echo are as long.
 const fn headers_bytes(v4: bool) -> u32 {
     if v4 { 28 } else { 48 }
 }
 
-/// Sends trains to a far end by a method until its rate is known, `stop` is set, or time or bytes are
-/// spent; `show` is told how many were sent. `None` where none came through.
+/// Sends trains to a far end by a method until its rate is known, `stop` is set, or time or bytes are spent. `show` is
+/// called with the number of trains sent. `None` where no train came through.
 ///
 /// # Errors
-/// When nobody answers that method, or our own machine fails.
+/// When the far end does not answer that method, or a local system call fails.
 pub fn send_trains(
     target: &Target,
     method: TrainMethod,

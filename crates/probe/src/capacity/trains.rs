@@ -38,7 +38,7 @@ const MOST_TRAINS: usize = 12;
 /// Where the middle of the rates is known to this share, it is enough.
 const SURE: f64 = 0.03;
 
-/// A rate is told where both its bounds are within this share of it.
+/// A rate is given where both its bounds are within this share of it.
 const TOLERANCE: f64 = 0.1;
 
 /// Standard errors within which the middle is taken to lie.
@@ -80,7 +80,7 @@ pub struct TrainsPlan {
 /// Sends trains until their rate is known; `None` where none came through.
 ///
 /// # Errors
-/// Those of our own machine.
+/// Errors of the local kernel.
 pub(crate) fn trains(
     network: &mut dyn Network,
     plan: &TrainsPlan,
@@ -109,7 +109,7 @@ pub(crate) fn trains(
         seen.push((length, found));
         show(u32::try_from(seen.len()).unwrap_or(u32::MAX));
         if seen.len() >= 2 && received == 0 {
-            // Nobody answers.
+            // The far end does not answer.
             break;
         }
         if span_s < ENOUGH_S {
@@ -155,7 +155,7 @@ fn send(
             Err(error) if crate::path::retransmit::is_loss(&error) => break,
             Err(error) => return Err(error),
         }
-        // Stamps and answers that nobody takes fill the socket, and the rest is dropped.
+        // Stamps and answers that are not read fill the socket, and the rest is dropped.
         if sent % TAKE_EVERY == 0 {
             let now_ns = network.now().monotonic_ns;
             while let Some(event) = network.receive(now_ns)? {
@@ -260,7 +260,7 @@ fn middle(trains: &[&Dispersion]) -> Option<(f64, f64)> {
     Some((rate, by_order.hypot(by_stamps)))
 }
 
-/// What the trains say; those of the final length count, or of the last that told something.
+/// The result of all trains. Trains of the final length count, or else trains of the last length that gave a result.
 fn judge(seen: &[(u32, Option<Dispersion>)], packet_bytes: u32) -> TrainResult {
     let told = seen.iter().rev().find(|(_, found)| found.is_some());
     let length = told.map_or(0, |(length, _)| *length);

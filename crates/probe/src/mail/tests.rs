@@ -9,7 +9,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
 
-/// A server for one client: it refuses recipients that begin with `nobody`, and takes everything else.
+/// A server for one client: it refuses some recipients by the beginning of their name, and takes everything else.
 struct Sink {
     server: Server,
     /// All lines that it was sent.

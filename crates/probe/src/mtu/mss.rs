@@ -26,8 +26,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The last hop that saw the SYN as it was sent, with `sent_bytes`, before one saw less; zero
-    /// where the first that tells saw less. `None` where nobody did.
+    /// The last hop that saw the SYN as it was sent, with `sent_bytes`, before a hop saw less; zero where the first hop
+    /// known saw less. `None` where no hop saw less.
     pub fn lowered_after(&self, sent_bytes: u16) -> Option<u8> {
         let lowered = self.hops.iter().position(|(_, _, mss)| *mss < sent_bytes)?;
         let before = lowered.checked_sub(1).and_then(|at| self.hops.get(at));
@@ -38,7 +38,7 @@ impl Seen {
 /// Sends SYNs to the first `routers` hops and to the far end; `network` is one of TCP.
 ///
 /// # Errors
-/// Those of our own machine; `Interrupted` when it was stopped.
+/// Errors of the local kernel; `Interrupted` when it was stopped.
 pub fn look(
     network: &mut impl HopNetwork,
     routers: u8,

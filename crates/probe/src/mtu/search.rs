@@ -1,13 +1,13 @@
 //! The search: from the largest size down to what gets to the far end, and how far each size gets.
 //!
 //! 1. Small probes find who answers on the way.
-//! 2. Probes of one size go to every hop and to the far end at once. The furthest that answers
-//!    tells how far that size gets.
-//! 3. Where they end, a router may have told a smaller size, which is tried next. Where it told
-//!    none, or is not listened to, sizes between are tried on the hop behind.
+//! 2. Probes of one size go to every hop and to the far end at once. The furthest hop that answers shows how far that
+//!    size gets.
+//! 3. Where they end, a router may have reported a smaller size, which is tried next. Where it reported none, or is not
+//!    listened to, sizes between are tried on the hop behind.
 //!
-//! It ends with a size that gets to the far end. A size that was told is tried with one byte more,
-//! so that nobody can make the path seem narrower than it is (RFC 8899, section 4.6.1).
+//! It ends with a size that gets to the far end. A reported size is tried with one byte more, so that a forged report
+//! cannot make the path seem narrower than it is (RFC 8899, section 4.6.1).
 
 use std::io;
 use std::net::IpAddr;
@@ -21,14 +21,14 @@ use plumb_wire::icmp_report::Report;
 /// Hop limit of probes to the far end: as most hosts send.
 const FAR_HOPS: u8 = 64;
 
-/// Sizes tried at once: four rounds of them tell 1500 bytes from 68 to the byte.
+/// Sizes tried at once: four rounds of them find a size between 68 and 1500 bytes to the byte.
 const SIZES_AT_ONCE: u16 = 8;
 
-/// No router may take less (RFC 791, section 3.1), so that less that is told is a lie or a
-/// message older than RFC 1191.
+/// No router may take less (RFC 791, section 3.1), so that a smaller reported size is a forgery, or the message is
+/// older than RFC 1191.
 const LEAST_TOLD_BYTES: u32 = 68;
 
-/// The smallest size that is told of a path: below it probes have no room for their mark.
+/// The smallest size that is reported of a path: below it probes have no room for their mark.
 const fn least_bytes(v4: bool) -> u16 {
     if v4 { 68 } else { 84 }
 }
@@ -48,7 +48,7 @@ pub struct MtuPlan {
     pub target: IpAddr,
     /// The largest IP packet to try, in bytes.
     pub largest_bytes: u16,
-    /// Whether to follow what routers tell.
+    /// Whether to follow the sizes that routers report.
     pub listen: bool,
     /// How many hops to look at.
     pub max_hops: u8,
@@ -64,11 +64,11 @@ pub struct Found {
     pub path_mtu_bytes: Option<u16>,
     /// The hops, from the first.
     pub hops: Vec<FoundHop>,
-    /// Sizes that routers told and that were followed.
+    /// Sizes that routers reported and that were followed.
     pub told: u32,
     /// Drops that were found by silence.
     pub silent: u32,
-    /// The last hop seen to be reached before the first drop that nobody told of.
+    /// The last hop seen to be reached before the first drop that no router reported.
     pub black_hole_after: Option<u8>,
     pub sent: u64,
     /// Whether it was stopped before it had ended: what is here was known by then.
@@ -81,7 +81,7 @@ pub struct FoundHop {
     pub address: Option<IpAddr>,
     /// The largest packet that is known to get there, in bytes.
     pub mtu_bytes: Option<u16>,
-    /// What it told of the line behind it, in bytes.
+    /// The MTU that it reported of the line behind it, in bytes.
     pub told_mtu_bytes: Option<u32>,
 }
 
@@ -110,7 +110,7 @@ struct Reach {
     furthest: u8,
     /// Whether the far end did.
     arrived: bool,
-    /// A router told that they are too big: who, and what it takes.
+    /// A router reported that they are too big: its address, and the size that it takes.
     told: Option<(IpAddr, u32)>,
 }
 
@@ -120,8 +120,8 @@ struct Reach {
 /// tenth of a second after `stop` is set.
 ///
 /// # Errors
-/// When nobody answers, the path breaks meanwhile, our own machine fails, or it is stopped before it
-/// is known who stands on the way.
+/// When no hop answers, the path breaks meanwhile, a local system call fails, or it is stopped before the hops of the
+/// path are known.
 pub fn search(
     network: &mut impl HopNetwork,
     plan: &MtuPlan,
@@ -163,7 +163,7 @@ fn is_stop(error: &SearchError) -> bool {
 /// Whether packets of a size get to the far end.
 ///
 /// # Errors
-/// Those of our own machine; `Interrupted` when it was stopped.
+/// Errors of the local kernel; `Interrupted` when it was stopped.
 pub fn arrives(
     network: &mut impl HopNetwork,
     plan: &MtuPlan,
@@ -256,7 +256,7 @@ impl<N: HopNetwork> Search<'_, N> {
             let next = match teller {
                 Some(next) if self.plan.listen => {
                     if self.passes(next.saturating_add(1), known_to, size)? {
-                        // What was told is less than the path takes.
+                        // The reported size is less than the path takes.
                         let next = self.largest(next.saturating_add(1), size, known_to)?;
                         found.silent += u32::from(next < size);
                         next
@@ -368,7 +368,7 @@ impl<N: HopNetwork> Search<'_, N> {
             .collect())
     }
 
-    /// Hop limits that lead to somebody who answers behind a hop; the far end's is the last.
+    /// Hop limits that lead to a hop that answers behind this one; the far end's is the last.
     fn beyond(&self, hop: u8) -> Vec<u8> {
         let far = self.far_answers.then_some(FAR_HOPS);
         let routers = self
@@ -387,7 +387,7 @@ impl<N: HopNetwork> Search<'_, N> {
         }
     }
 
-    /// A router told what the line behind it takes.
+    /// A router reported the size that the line behind it takes.
     fn remember(&mut self, from: IpAddr, bytes: u32) {
         let mut hops = self.hops.iter_mut();
         if let Some(hop) = hops.find(|hop| hop.address == Some(from)) {

@@ -38,7 +38,7 @@ struct FakePath {
 #[derive(Debug, Clone, Copy)]
 struct Line {
     takes: u16,
-    /// Whether the router before it tells, and what.
+    /// The MTU that the router before it reports; `None` where it reports none.
     tells: Option<u32>,
     /// Whether the router behind it answers when hop limits end there.
     answers: bool,
@@ -446,7 +446,7 @@ proptest! {
         prop_assert_eq!(found.path_mtu_bytes, narrowest.last().copied());
         let routers = &narrowest[..narrowest.len() - 1];
         prop_assert_eq!(sizes(&found), routers.iter().copied().map(Some).collect::<Vec<_>>());
-        // The first line whose narrowness nobody tells, if it narrows the path.
+        // The first line whose narrowness no router reports, if it narrows the path.
         let mut before = 1500;
         let mut holes = BTreeSet::new();
         for (index, line) in lines.iter().enumerate() {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plumb_wire::http_head::Head;
 
-/// Their names: those of RFC 9110 (Via), RFC 9111 (Age), RFC 9211 (Cache-Status) and of Server-Timing (W3C), and what operators
-/// document of their own.
+/// Names of the fields: from RFC 9110 (Via), RFC 9111 (Age), RFC 9211 (Cache-Status) and Server-Timing (W3C), and
+/// fields that operators document of their own.
 const NAMES: &[&str] = &[
     "age",
     "cache-status",

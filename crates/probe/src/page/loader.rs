@@ -296,8 +296,8 @@ impl Loader {
             }
             Event::Failed { again, error, .. } => {
                 connection.streams.remove(&stream);
-                // A server may close a connection just as it is used again: each such one has answered something before,
-                // so that there is an end to them.
+                // A server may close a connection just when it is used again. Each such connection has answered
+                // something before, so that the retries come to an end.
                 if error == HttpError::CutShort && connection.answers > 0 {
                     object.attempts = object.attempts.saturating_sub(1);
                 }

@@ -99,7 +99,7 @@ impl Reporter {
         }
     }
 
-    /// Nobody may wait for it any more, which is no matter.
+    /// The receiver may be gone, which does no harm.
     fn report(&self, report: Report) {
         let _ = self.sender.send(report);
         let _ = (&*self.wake).write(&[0]);

@@ -32,7 +32,7 @@ impl Span {
 pub(super) struct Server {
     pub(super) origin: Origin,
     pub(super) lookup: Lookup,
-    /// When its name was looked up; none where an address stands for it, or one is known.
+    /// When its name was looked up; `None` where its host is an address, or the address is known already.
     pub(super) dns: Option<Span>,
     /// What it speaks, once that is known.
     pub(super) version: Option<HttpVersion>,
@@ -86,7 +86,7 @@ pub(super) struct Connection {
     pub(super) requests: u64,
     /// Answers that have come whole.
     pub(super) answers: u64,
-    /// The objects that its streams stand for.
+    /// The objects by the number of the stream that fetches them.
     pub(super) streams: BTreeMap<u32, usize>,
     /// Objects whose requests are written and not yet sent.
     pub(super) unsent: Vec<usize>,

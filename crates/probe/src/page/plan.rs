@@ -71,8 +71,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Redirects are those of WHATWG Fetch ("HTTP-redirect fetch", step 4). Six connections to an origin and 256 in all
-    /// are what Chromium has (net/http: `max_sockets_per_group`, `max_sockets`); Firefox has six too
+    /// The limit of redirects is from WHATWG Fetch ("HTTP-redirect fetch", step 4). Six connections to an origin and
+    /// 256 in all are what Chromium has (net/http: `max_sockets_per_group`, `max_sockets`); Firefox has six too
     /// (network.http.max-persistent-connections-per-server). The others are some ten times what a large page needs
     /// (HTTP Archive, 2024: 70 requests and 2.7 MB are the median).
     fn default() -> Self {

@@ -227,7 +227,8 @@ impl Loader {
             .collect()
     }
 
-    /// When an object waited for its server's name, for TCP's handshake and for that of TLS; they do not overlap.
+    /// When an object waited for the lookup of its server's name, for TCP's handshake and for the TLS handshake; they
+    /// do not overlap.
     fn waits(&self, object: &Object) -> [Span; 3] {
         let waiting = Span {
             from_ns: object.found_ns,

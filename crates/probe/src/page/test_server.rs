@@ -175,7 +175,7 @@ impl Speaker {
         let fields = page.fields.iter().map(|(n, v)| (n.as_str(), v.as_str()));
         let block = hpack::encode([(":status", status.as_str())].into_iter().chain(fields));
         frame::write(out, kind::HEADERS, flag::END_HEADERS, stream, &block);
-        // It minds no window: those of the client are larger than what tests ask for at once.
+        // It ignores flow control: the client's windows are larger than what tests ask for at once.
         let mut chunks = page.body.chunks(MAX_PAYLOAD_BYTES).peekable();
         if page.body.is_empty() {
             frame::write(out, kind::DATA, flag::END_STREAM, stream, &[]);

@@ -227,8 +227,8 @@ fn is_not_one_host(address: IpAddr) -> bool {
     }
 }
 
-/// Whether it is the broadcast address of a network of this host: the kernel lets nobody connect to it who has
-/// not said that that is meant (EACCES, `net/ipv4/datagram.c`). Connecting sends nothing.
+/// Whether it is the broadcast address of a network of this host: the kernel refuses to connect a socket to it without
+/// `SO_BROADCAST` (EACCES, `net/ipv4/datagram.c`). Connecting sends nothing.
 fn is_broadcast_here(mut address: SocketAddr) -> bool {
     if address.is_ipv6() {
         return false;

@@ -1,5 +1,4 @@
-//! What somebody on the way changed in a probe: the packet as it was sent against the one that a
-//! router quotes.
+//! What a box on the path changed in a probe: the packet as it was sent, compared with the one that a router quotes.
 
 use plumb_model::results::path::{AlteredField, EcnField};
 use plumb_wire::ip::{CWR, ECE, IpPacket, TCP, UDP};
@@ -17,8 +16,8 @@ pub struct Difference {
 
 /// All fields that differ between a packet as sent and as quoted; none where either is missing.
 ///
-/// Where the time to live has `expired`, the quoted one is 1, or 0 at routers that count before they
-/// look; other values are told. What the target quotes may have any.
+/// Where the time to live has `expired`, the quoted one is 1, or 0 at routers that count before they look; other values
+/// are reported. The target may quote any value.
 pub fn differences(sent: &[u8], quote: &[u8], expired: bool) -> Vec<Difference> {
     let (Some(was), Some(is)) = (IpPacket::parse(sent), IpPacket::parse(quote)) else {
         return Vec::new();

@@ -7,7 +7,7 @@ use plumb_wire::path_probe::MAX_NUMBER;
 use super::probe::{Answer, Answered, Probe, ProbeId};
 use crate::ping::sample::{self, Moment, Record};
 
-/// Probes out at most: the numbers of older ones are needed anew, and nobody answers that late.
+/// Probes out at most: the numbers of older ones are needed anew, and no answer comes that late.
 const MAX_OUT: usize = 32_768;
 
 /// One probe that is out.
@@ -171,7 +171,7 @@ mod tests {
             };
             let kernel_ns = Some(stepped(early.realtime_ns + 8_010_000));
             let got = known.answered(number, late, kernel_ns, answer()).unwrap();
-            // Our own readings then, which nobody steps.
+            // Our own readings then, of a clock that does not step.
             assert_eq!(got.rtt, Duration::from_millis(9));
             assert_eq!(got.timestamps, TimestampSource::User);
         }

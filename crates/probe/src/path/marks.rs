@@ -1,8 +1,8 @@
 //! What becomes of the marks of packets between this host and a STAMP reflector: the reflector reports the DSCP and the
-//! ECN field of what it received (RFC 8972, section 4.4), and this host sees those of the replies.
+//! ECN field of what it received (RFC 8972, section 4.4), and this host reads both fields of the replies.
 //!
-//! Routers quote marks only as far as they answer, and only of packets that go up. No part of STAMP asks for, or
-//! reports, the ECN field of a reply: what becomes of ECN on the way down stays unknown.
+//! Routers quote marks only as far as they answer, and only of packets on the forward path. No part of STAMP asks for,
+//! or reports, the ECN field of a reply: what becomes of ECN on the reverse path stays unknown.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -43,10 +43,10 @@ const ROUND_TRIPS: f64 = 1.5;
 /// How often the request to stop is looked at.
 const LOOK_EVERY_NS: u64 = 50_000_000;
 
-/// More than a reply has; what is longer is of somebody else.
+/// More than a reply has; a longer packet comes from another sender.
 const BUFFER_BYTES: usize = 512;
 
-/// A packet's marks as the far end received them, and those of its reply here.
+/// A packet's marks as the far end received them, and the marks of its reply as received here.
 #[derive(Debug, Clone, Copy)]
 struct Heard {
     up: (u8, EcnField),
@@ -74,7 +74,7 @@ impl Tally {
         let request = Request {
             sequence: u32::try_from(self.packets.len()).unwrap_or(u32::MAX),
             sent_ns: i64::try_from(now_ns).unwrap_or(i64::MAX),
-            // Nobody compares clocks by these packets.
+            // No clocks are compared by these packets.
             error: ErrorEstimate::new(false, Duration::ZERO),
             session: self.session,
         };
@@ -171,7 +171,7 @@ fn counted(packets: impl Iterator<Item = (Option<EcnField>, u8, EcnField)>) -> V
 /// heard of, or is late; packets that were lost are sent again once. `None` where no reflector reports marks.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn between_ends(
     target: &Target,
     round_trip: Duration,
@@ -181,7 +181,7 @@ pub fn between_ends(
     let mut socket = DatagramSocket::udp_through(address, &target.outlet)?;
     socket.report_marks()?;
     let session = getrandom::u32().map_err(|error| io::Error::other(error.to_string()))?;
-    // Zero stands for none (RFC 8972, section 3).
+    // Zero means no session (RFC 8972, section 3).
     let mut tally = Tally::new(((session >> 16) as u16).max(1));
     let patience = round_trip.mul_f64(ROUND_TRIPS) + MACHINES;
     for most in [PACKETS, SENT_AGAIN] {

@@ -1,16 +1,14 @@
-//! Exploring a path: probes whose time to live ends on the way, so that the routers there tell of
-//! themselves.
+//! Exploring a path: probes whose time to live ends on the way, so that the routers there answer.
 //!
-//! [`probe`] says what a probe and its answer are, and is the seam: [`probe::HopNetwork`] sends and
-//! receives. [`raw`] does that with raw sockets, [`unprivileged`] with what every user may open;
-//! [`open()`] takes the first that is allowed. `retransmit` sends many probes at once, and again where nobody
-//! answered.
+//! [`probe`] says what a probe and its answer are, and is the seam: [`probe::HopNetwork`] sends and receives. [`raw`]
+//! does that with raw sockets, [`unprivileged`] with what every user may open; [`open()`] takes the first that is
+//! allowed. `retransmit` sends many probes at once, and those without an answer again.
 //!
-//! [`trace`] probes all hops of a path, once or for as long as wanted; [`result`] says what came of
-//! it, with [`plumb_model::hop_loss`] (where packets are lost), [`routes`] (which ways they took) and [`altered`] (what
-//! was done to them). [`marks`] asks a reflector at the target. [`through`] takes the protocol that gets through. [`remote_trace`] is how a responder tells
-//! its client of the reverse path, and [`symmetry`] compares that with the forward path. [`names`] and [`atlas`]
-//! add what hops are called, whose they are, and where.
+//! [`trace`] probes all hops of a path, once or for as long as wanted; [`result`] says what came of it, with
+//! [`plumb_model::hop_loss`] (where packets are lost), [`routes`] (which routes they took) and [`altered`] (what was
+//! done to them). [`marks`] asks a reflector at the target. [`through`] takes the protocol that gets through.
+//! [`remote_trace`] is how a responder reports the reverse path to its client, and [`symmetry`] compares that with the
+//! forward path. [`names`] and [`atlas`] add what hops are called, whose they are, and where.
 
 mod access;
 pub mod altered;

@@ -1,10 +1,10 @@
 //! All ways that equal-cost routing may take: the multipath detection algorithm (Augustin et al.,
 //! 2007; Vermeulen et al., IMC 2018).
 //!
-//! A router that shares traffic by flow sends each flow one way. So flows are varied until, at
-//! every node, one more next hop as likely as the others would have shown itself with the wanted
-//! confidence. A router that shares packet by packet is recognised by one flow that goes several
-//! ways; behind it, a flow names no way any more, and only the addresses at each distance are told.
+//! A router that balances by flow sends each flow to one next hop. So flows are varied until, at every node, one more
+//! next hop as likely as the others would have shown itself with the wanted confidence. A router that balances packet
+//! by packet is recognised by one flow that reaches several next hops. Behind it, a flow no longer identifies a path,
+//! and only the addresses at each distance are reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ pub struct MultipathPlan {
     pub timeout: Duration,
 }
 
-/// Who answered a flow at a distance; `None` is somebody who does not answer.
+/// The address that answered a flow at a distance; `None` is a node that does not answer.
 type Node = Option<IpAddr>;
 
 /// What is known of one distance.
@@ -156,7 +156,7 @@ impl Distance {
     }
 }
 
-/// The nodes up to the last distance at which somebody answers.
+/// The nodes up to the last distance at which a node answers.
 fn without_silent_end(mut nodes: Vec<MultipathNode>) -> Vec<MultipathNode> {
     let last = nodes
         .iter()
@@ -275,7 +275,7 @@ impl<N: HopNetwork> Search<'_, N> {
         count > 0
     }
 
-    /// Whether a flow that goes to a node goes on from it several ways.
+    /// Whether a flow that goes to a node reaches several next hops behind it.
     fn goes_several_ways(&mut self, ttl: u8, node: Node) -> bool {
         let Some(flow) = self.flows_to(ttl, Some(node)).first().copied() else {
             return false;
@@ -291,13 +291,13 @@ impl<N: HopNetwork> Search<'_, N> {
         seen.len() > 1
     }
 
-    /// Sends flows to a distance and notes who answered; again where nobody did.
+    /// Sends flows to a distance and notes which addresses answered; flows without an answer are sent again.
     fn send(&mut self, ttl: u8, flows: &[u16]) {
         let mut open: Vec<u16> = flows.to_vec();
         for attempt in 0..TRIES {
             if attempt > 0 {
                 let silent = self.distances.get(usize::from(ttl));
-                // Where nobody ever answers, asking again is in vain.
+                // Where no node ever answers, sending again is in vain.
                 let in_vain = silent.is_some_and(|d| d.routers.is_empty() && !d.arrived);
                 if open.is_empty() || self.stopped() || (in_vain && attempt > 1) {
                     break;

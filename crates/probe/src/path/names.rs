@@ -35,8 +35,8 @@ impl Names {
         }
     }
 
-    /// Asks for a name, once, without waiting. A thread that looks up ends when there is nothing left
-    /// to ask, and when the resolver has given up; it keeps nobody from ending.
+    /// Asks for a name, once, without waiting. A thread that looks up ends when there is nothing left to ask, and when
+    /// the resolver has given up; it does not keep the process from ending.
     pub fn ask(&self, address: IpAddr) {
         let Some(shared) = &self.shared else { return };
         let mut state = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ impl Names {
         }
     }
 
-    /// The name of an address, as far as it is known by now.
+    /// The name of an address, as far as known by now.
     pub fn get(&self, address: IpAddr) -> Option<String> {
         let state = self.shared.as_ref()?.0.lock();
         let state = state.unwrap_or_else(PoisonError::into_inner);

@@ -103,9 +103,9 @@ impl Answer {
         }
     }
 
-    /// Whether the probe got to its end: the target itself answered, for whatever reason. An error
-    /// from a router that has the target's address is none, and neither is one that only tells
-    /// that the packet was too large or its time ended.
+    /// Whether the probe got to its end: the target itself answered, for whatever reason. An error from a router that
+    /// has the target's address is no arrival, nor is an error that only reports a packet too large or an expired time
+    /// to live.
     pub fn is_arrival(&self, target: IpAddr) -> bool {
         match self.kind {
             AnswerKind::Icmp(report) => {
@@ -124,7 +124,8 @@ impl Answer {
         }
     }
 
-    /// That nobody is at the target, where it says so. What a filter prohibits may be there.
+    /// Set where a router or this host reports that the target cannot be reached. A target that a filter prohibits may
+    /// be there.
     pub fn nowhere(&self, target: IpAddr) -> Option<Nowhere> {
         let mark = self.annotation().filter(|_| !self.is_arrival(target))?;
         (mark == "!N" || mark == "!H").then_some(Nowhere {
@@ -142,7 +143,7 @@ impl Answer {
     }
 }
 
-/// Nobody is where packets are sent: a router, or this host, finds no way or no such host.
+/// No host is there: a router, or this host, finds no route or no such host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{from} answers {mark}")]
 pub struct Nowhere {
@@ -163,7 +164,7 @@ pub struct Answered {
     pub answer: Answer,
 }
 
-/// What sends probes, tells what answered, and knows the time.
+/// Sends probes, reports what answered, and knows the time.
 pub trait HopNetwork {
     fn now_ns(&mut self) -> u64;
 
@@ -179,7 +180,7 @@ pub trait HopNetwork {
     /// again is left out, as is what belongs to no probe.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Answered>>;
 
     /// Answers that this host dropped because its own receive buffer was full, since the network was opened.

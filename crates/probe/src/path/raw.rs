@@ -24,8 +24,8 @@ use crate::ping::sample::Moment;
 const BUFFER_BYTES: usize = 65_536;
 /// Departures that may be waited for; they come at once unless a neighbour is still to be found.
 const MAX_STAMPS_AWAITED: usize = 4096;
-/// ICMP types that matter: echo reply, unreachable, time exceeded, parameter problem; and those of
-/// ICMPv6, too big among them.
+/// ICMP types that matter: echo reply, unreachable, time exceeded, parameter problem; and the same of ICMPv6, with
+/// packet too big.
 const TYPES_V4: [u8; 4] = [0, 3, 11, 12];
 const TYPES_V6: [u8; 5] = [1, 2, 3, 4, 129];
 

@@ -1,5 +1,5 @@
-//! A trace as a responder tells it to its client, and as the client reads it: every probe and its
-//! answer, so that both ends come to the same hops by the same code.
+//! A trace as a responder reports it to its client, and as the client reads it: every probe and its answer, so that
+//! both ends find the same hops by the same code.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::target::{ProtocolAndPort, UDP_PORT};
 use super::through::Through;
 use super::trace::{Seen, Shot, TraceLog, TracePlan};
 
-/// What a responder tells of a trace towards its client. Marked probes are left out.
+/// What a responder reports of a trace towards its client. Marked probes are left out.
 pub fn tell(request: &TraceRequest, through: &Through) -> TraceReport {
     let log = &through.log;
     let (protocol, port) = through.protocol.named();

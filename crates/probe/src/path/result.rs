@@ -335,8 +335,8 @@ impl TraceLog {
 /// target's own hop in all of six only once in a million.
 const BESIDE_CYCLES: usize = 3;
 
-/// Ends one hop too late, because the probe to the target's own hop was lost, are put right by the
-/// cycles beside them: nobody but the target can have answered there.
+/// Corrects ends that are one hop too late, because the probe to the target's own hop was lost, by the cycles beside
+/// them: only the target can have answered there.
 fn repair_ends(cycles: &mut [Cycle]) {
     let ends: Vec<Option<u8>> = cycles.iter().map(|cycle| cycle.end).collect();
     for (index, cycle) in cycles.iter_mut().enumerate() {

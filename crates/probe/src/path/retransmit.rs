@@ -1,4 +1,4 @@
-//! Sending many probes at once, and again where nobody answered.
+//! Sending many probes at once, and those without an answer again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::probe::{Answer, HopNetwork, Probe, ProbeId};
 
-/// From one probe of a round to the next: a round of sixteen full packets passes a line of
-/// 6 Mbit/s as it is sent, and the queue of a slower one holds it.
+/// From one probe of a round to the next: a round of sixteen full packets passes a line of 6 Mbit/s at the pace at
+/// which it is sent, and the queue of a slower one holds it.
 const GAP_NS: u64 = 2_000_000;
 
 /// Answers that take longer than twice the longest round trip and this are not waited for.
@@ -52,7 +52,7 @@ impl<'a, N: HopNetwork> Rounds<'a, N> {
     /// interest.
     ///
     /// # Errors
-    /// Those of the kernel; `Interrupted` when it is to stop, so that silence is not taken for a loss.
+    /// Errors of the kernel; `Interrupted` when it is to stop, so that silence is not taken for a loss.
     pub(crate) fn ask(
         &mut self,
         probes: &[Probe],

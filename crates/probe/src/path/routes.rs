@@ -20,7 +20,7 @@ pub struct Cycle {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Route {
-    /// Who stands at each hop, as far as any cycle told.
+    /// The address at each hop, as far as any cycle has found it.
     pub hops: BTreeMap<u8, IpAddr>,
     /// The hop at which the target answered.
     pub end: Option<u8>,
@@ -155,7 +155,7 @@ fn differing(route: &Route, cycle: &Cycle) -> Option<u8> {
 
 /// Hops that change back and forth rather than now and then.
 fn varying(cycles: &[Cycle]) -> BTreeSet<u8> {
-    /// So many answers tell a change near the beginning or the end from a swing.
+    /// With this many answers, a change near the beginning or the end is distinguished from a swing.
     const ENOUGH: usize = 5;
     let hops: BTreeSet<u8> = cycles.iter().flat_map(|c| c.hops.keys().copied()).collect();
     hops.into_iter()
@@ -224,7 +224,7 @@ mod tests {
         let found = find(&cycles(&rows));
         assert_eq!((found.routes.len(), found.changes.len()), (1, 0));
         assert_eq!(found.varying, BTreeSet::from([2]));
-        // Three cycles cannot tell.
+        // Three cycles are too few to decide.
         assert!(find(&cycles(&["abz", "abz", "acz"])).changes.is_empty());
         // Many can.
         let rows = ["abz", "abz", "abz", "abz", "abz", "acz"];

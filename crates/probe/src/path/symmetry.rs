@@ -143,7 +143,7 @@ fn common(
     same: &dyn Fn(&Hop, &Hop) -> bool,
 ) -> Vec<(usize, usize)> {
     let width = backward.len() + 1;
-    // How many pairs there are from each place on; the last row and column stand for the ends.
+    // How many pairs there are from each place on; the last row and column are the ends.
     let mut best = vec![0_usize; (forward.len() + 1) * width];
     let at = |best: &[usize], f: usize, b: usize| best.get(f * width + b).copied().unwrap_or(0);
     for (f, one) in forward.iter().enumerate().rev() {

@@ -43,7 +43,8 @@ pub fn trace_what_gets_through(
         };
         let access = network.access();
         let last = protocols.last() == Some(protocol);
-        // An endless trace does not go on to the next by itself: one cycle tells whether it gets through.
+        // An endless trace does not switch to the next protocol by itself: one cycle shows whether a protocol gets
+        // through.
         let endless_try = protocols.len() > 1 && plan.cycles.is_none();
         if endless_try && !last && !gets_through(&mut network, plan, stop) {
             continue;

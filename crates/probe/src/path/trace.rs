@@ -51,7 +51,7 @@ pub struct TracePlan {
     pub last_hop: u8,
     /// How often each hop is probed; without end when absent.
     pub cycles: Option<u32>,
-    /// From the beginning of one cycle to that of the next.
+    /// From the beginning of one cycle to the beginning of the next.
     pub interval: Duration,
     /// A probe whose answer takes longer counts as lost.
     pub timeout: Duration,
@@ -119,7 +119,7 @@ pub struct Seen {
 /// One probe that was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shot {
-    /// Number of the cycle, from 0; that of marked probes is `None`.
+    /// Number of the cycle, from 0; `None` for marked probes.
     pub cycle: Option<u32>,
     pub hops: u8,
     /// When it was sent, ns of CLOCK_MONOTONIC.
@@ -327,8 +327,8 @@ impl Tracer {
             .min(self.log.plan.last_hop)
     }
 
-    /// Whether everything up to the last hop was asked, a while ago, and nobody beyond the furthest
-    /// hop known has answered.
+    /// Whether everything up to the last hop was asked, a while ago, and no hop beyond the furthest known one has
+    /// answered.
     fn is_silent_beyond(&self) -> bool {
         self.horizon >= self.log.plan.last_hop
             && self.grow_at_ns.saturating_add(PATIENCE_UNREACHED_NS) < self.last_sent_ns
@@ -399,7 +399,7 @@ impl Tracer {
         }
     }
 
-    /// Answers that this host dropped are no loss on the path, and nobody knows which ones those were.
+    /// Answers that this host dropped are no loss on the path, and which ones were dropped is unknown.
     fn count_dropped(&mut self, network: &mut impl HopNetwork) {
         let dropped = network.dropped_here();
         if dropped > self.dropped_here {

@@ -1,5 +1,5 @@
-//! Probing without privileges, by sockets whose error queue tells who answered: ping sockets
-//! where they are allowed, and UDP everywhere.
+//! Probing without privileges, by sockets whose error queue names the host that answered: ping sockets where they are
+//! allowed, and UDP everywhere.
 //!
 //! What UDP errors show of the probe is its port and what was quoted of its payload, so each hop
 //! has a port of its own: where routers share traffic by flow, hops may be of different ways.
@@ -37,7 +37,7 @@ pub struct UnprivilegedHops {
     /// The identifier of the echoes; `None` for UDP.
     identifier: Option<u16>,
     known: Known,
-    /// Probes whose departure has not been told yet, by the number of their packet.
+    /// Probes whose departure has not been stamped yet, by the number of their packet.
     departures: BTreeMap<u64, u16>,
     latest_to: [u16; 256],
     traffic_class: u8,
@@ -111,7 +111,7 @@ impl UnprivilegedHops {
         }
     }
 
-    /// Where a UDP probe is sent: each hop has its port, the first that of the target.
+    /// The address to which a UDP probe is sent: each hop has its port, and the first hop has the port of the target.
     fn address(&self, probe: &Probe) -> SocketAddr {
         let mut to = self.target;
         if self.identifier.is_none() {

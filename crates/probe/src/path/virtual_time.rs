@@ -1,5 +1,5 @@
-//! A network of hops in virtual time, for the tests of what explores paths: time passes while somebody
-//! waits for an answer, and only then.
+//! A network of hops in virtual time, for the tests of what explores paths: time passes only during a wait for an
+//! answer.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,8 +13,8 @@ use super::{Answer, Answered, HopNetwork, Probe, ProbeId};
 
 /// Who stands on the way.
 pub(crate) trait Hops {
-    /// What answers a probe that is sent at that time, and how long after; `None` where nobody does.
-    /// Probes have numbers, from 0.
+    /// What answers a probe that is sent at that time, and how long after; `None` without an answer. Probes have
+    /// numbers, from 0.
     fn answer(&mut self, probe: &Probe, number: u64, now_ns: u64) -> Option<(Duration, Answer)>;
 }
 

@@ -83,7 +83,7 @@ pub(crate) struct Channel {
     socket: DatagramSocket,
     target: IpAddr,
     outlet: Outlet,
-    /// Probes whose departure has not been told yet.
+    /// Probes whose departure has not been stamped yet.
     awaited: BTreeMap<SendId, u32>,
     buffer: Vec<u8>,
 }
@@ -120,9 +120,9 @@ impl Channel {
         Ok(())
     }
 
-    /// The next event until `until_ns` of CLOCK_MONOTONIC; `read` tells what came of which probe, and
-    /// `None` comes early after a packet that is of none. A raw socket is told of every echo
-    /// request that expires on the way to its far end, which host ever sent it.
+    /// The next event until `until_ns` of CLOCK_MONOTONIC. `read` returns the probe to which a packet belongs and what
+    /// it means; `None` comes early after a packet that belongs to no probe. A raw socket receives the error for every
+    /// echo request that expires on its way to the far end, whichever host sent it.
     pub(crate) fn receive(
         &mut self,
         until_ns: u64,
@@ -171,7 +171,7 @@ impl Channel {
                 drops: received.drops,
                 ..read(packet, at)?
             })),
-            // A socket of UDP is told of its own packets only.
+            // A UDP socket receives errors for its own packets only.
             Incoming::Expired(expired) => Some(Told::Expired(expired.by)),
         })
     }

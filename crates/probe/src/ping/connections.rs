@@ -40,7 +40,7 @@ impl Connections {
     }
 }
 
-/// Makes a connection in a thread of its own, and hands over what it told.
+/// Makes a connection in a thread of its own, and hands over its outcome.
 pub(crate) fn hold(
     target: SocketAddr,
     talk: Talk,
@@ -80,8 +80,8 @@ impl Network for Connections {
     }
 }
 
-/// What a connection tells: the time of the handshake, or of the head where it `asks` for one. That the
-/// host refuses it is an answer of the host, and none to what was to be asked.
+/// The event of a connection: the time of the handshake, or of the head where it `asks` for one. A refusal by the host
+/// is an answer to the handshake, and none to a request.
 pub(crate) fn event(sequence: u32, asks: bool, outcome: Result<Exchange, NoConnection>) -> Event {
     let answer = |said, rtt, timestamps, phases| {
         Event::Answered(Answer {

@@ -13,7 +13,8 @@ use crate::ping::strategy::Event;
 /// far end answered.
 ///
 /// # Errors
-/// As `nobody` makes of why there is no answer and of how many requests had none at all, and when this host cannot ask.
+/// Without an answer, the error that the last argument makes of the reason and of the number of requests that had no
+/// answer at all; and an error when this host cannot ask.
 pub(super) fn greet<N>(
     network: &mut N,
     plan: &Plan,

@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(number(65_537, 1), Some(65_537));
         assert_eq!(number(65_537, 65_535), Some(65_535));
         assert_eq!(number(5, 6), None, "not sent yet");
-        // Of another socket with the same far end, which this one is told of as well.
+        // Of another socket with the same far end, whose errors this one receives as well.
         assert_eq!(expired(Version::V4, 0x1235, 5, &quoted(3)), None);
         assert_eq!(
             expired(

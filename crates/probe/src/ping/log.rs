@@ -21,7 +21,7 @@ pub struct ProbeLog {
     /// What the probes were made of.
     pub protocol: Protocol,
     pub address: IpAddr,
-    /// What the probes carried to be told from others': ICMP's identifier, or the UDP session.
+    /// What the probes carried to be distinguished from others': ICMP's identifier, or the UDP session.
     pub id: u32,
     /// The probes sent, in order.
     pub samples: Vec<Sample>,
@@ -33,7 +33,7 @@ pub struct ProbeLog {
     pub far_clock: Option<FarClock>,
     /// How many answers our own socket dropped, by when we learnt of it.
     pub drops: Vec<(f64, Drops)>,
-    /// When an answer's hop limit differed from that of the one before.
+    /// When an answer's hop limit differed from the hop limit of the answer before.
     pub hop_limit_changes_s: Vec<f64>,
     /// Answers by what they were, where the protocol has several.
     pub answers: BTreeMap<String, u64>,

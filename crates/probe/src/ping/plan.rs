@@ -73,7 +73,7 @@ pub struct Plan {
     pub path_mtu: Option<PathMtuDiscovery>,
 }
 
-/// What both ends know, and nobody on the path.
+/// A secret that both ends know, and no host on the path.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Key {
     Stamp(stamp::Key),
@@ -278,7 +278,7 @@ impl Plan {
         }
     }
 
-    /// How many probes will be sent if nobody stops them.
+    /// How many probes will be sent unless they are stopped.
     pub(crate) fn probes(&self) -> u32 {
         let by_count = self.count.unwrap_or(u64::MAX);
         if self.pace != Pace::Schedule {
@@ -291,7 +291,7 @@ impl Plan {
         u32::try_from(u128::from(by_count).min(by_duration)).unwrap_or(u32::MAX)
     }
 
-    /// How long it takes to send all probes; `None` where nobody knows.
+    /// How long it takes to send all probes; `None` where it is unknown.
     pub(crate) fn takes(&self) -> Option<Duration> {
         let probes = self.probes();
         (probes < u32::MAX).then(|| self.interval.saturating_mul(probes))
@@ -435,7 +435,7 @@ pub enum ProbeError {
         far_end: String,
         why: String,
     },
-    /// Nobody handed out a cookie.
+    /// No responder sent a cookie.
     #[error(
         "no UDP echo at {far_end}: {why}. Start `plumb serve` there, and let its UDP port through the \
          firewalls on the way"
@@ -471,7 +471,7 @@ impl ProbeError {
         )
     }
 
-    /// Why there is no socket for ICMP. Who may open none is told EPERM (raw(7)); EACCES comes from
+    /// Why there is no socket for ICMP. EPERM means that this user may not open one (raw(7)); EACCES comes from
     /// connecting it (connect(2)).
     pub(crate) fn icmp(plan: &Plan, source: IcmpError) -> Self {
         const EACCES: i32 = 13;

@@ -42,8 +42,7 @@ impl Probing {
         Self::begin(plan, stop, None)
     }
 
-    /// The same, and tells of each probe as soon as it is known what became of it. The channel
-    /// ends with the probing.
+    /// The same, and reports each probe as soon as its outcome is known. The channel ends with the probing.
     ///
     /// # Errors
     /// As [`Probing::start`].
@@ -82,7 +81,7 @@ impl Probing {
         stop: Arc<AtomicBool>,
         seen: Option<mpsc::Sender<Seen>>,
     ) -> Result<Self, ProbeError> {
-        // The thread alone can tell, so that the listener learns when it has ended.
+        // Only the thread holds the sender, so that the listener learns when it has ended.
         let telling = seen.map(ProgressHandle::telling).unwrap_or_default();
         let progress = telling.silent();
         let abandoned = Arc::new(AtomicBool::new(false));
@@ -91,7 +90,7 @@ impl Probing {
         let thread = thread::Builder::new()
             .name("probe".into())
             .spawn(move || {
-                // Without it probes leave up to 50 µs late, which their lateness tells.
+                // Without it probes leave up to 50 µs late, which shows in their lateness.
                 let _ = set_exact_timers();
                 let (stop, abandoned) = stops;
                 strategy::run(&mut *network, &plan, (&stop, &abandoned), &telling)
@@ -114,8 +113,8 @@ impl Probing {
         self.progress.clone()
     }
 
-    /// What it has seen so far; probes that are not answered yet count as lost. `None` where it has ended, or does
-    /// not answer within a second: [`Self::join`] tells then.
+    /// What it has seen so far; probes that are not answered yet count as lost. `None` where it has ended, or does not
+    /// answer within a second: then [`Self::join`] returns the reason.
     pub fn so_far(&self) -> Option<ProbeLog> {
         /// Ten times as long as it sleeps at most.
         const PATIENCE: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ pub struct Progress {
     pub last_rtt: Option<Duration>,
 }
 
-/// What became of one probe, told as soon as it is known.
+/// The outcome of one probe, reported once it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Seen {
     /// A probe was answered in time.
@@ -26,7 +26,7 @@ pub enum Seen {
         /// Its payload; 0 where the protocol leaves none to choose.
         size_bytes: usize,
         rtt: Duration,
-        /// The hop limit of the answer, where the protocol tells.
+        /// The hop limit of the answer, where the protocol reports it.
         hop_limit: Option<u8>,
         /// What the answer was, where the protocol has several.
         said: Option<Said>,
@@ -56,7 +56,7 @@ pub enum Seen {
 #[derive(Debug, Clone, Default)]
 pub struct ProgressHandle {
     progress: Arc<Mutex<Progress>>,
-    /// Who is told of each probe.
+    /// The receiver of each probe's outcome.
     seen: Option<mpsc::Sender<Seen>>,
     /// Who waits for what was seen so far.
     asked: Arc<Mutex<Option<mpsc::Sender<ProbeLog>>>>,
@@ -67,7 +67,7 @@ impl ProgressHandle {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A handle that tells of each probe.
+    /// A handle that reports each probe.
     pub(crate) fn telling(seen: mpsc::Sender<Seen>) -> Self {
         Self {
             seen: Some(seen),
@@ -75,7 +75,7 @@ impl ProgressHandle {
         }
     }
 
-    /// Another that tells of none.
+    /// Another handle that reports no probes.
     pub(crate) fn silent(&self) -> Self {
         Self {
             seen: None,

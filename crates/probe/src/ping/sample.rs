@@ -1,9 +1,9 @@
 //! One probe: what was seen of it, and the round trip that follows from that.
 //!
-//! Kernel stamps are of CLOCK_REALTIME, which may step (clock_settime, leap second, resume
-//! from sleep). CLOCK_MONOTONIC never does, and both are slewed alike, so their difference is
-//! constant while nobody steps the clock: it is read with every probe sent and received, and a
-//! round trip over which it changed falls back to our own monotonic readings.
+//! Kernel stamps are of CLOCK_REALTIME, which may step (clock_settime, leap second, resume from sleep). CLOCK_MONOTONIC
+//! never does, and both are slewed alike, so their difference is constant as long as the clock is not stepped: it is
+//! read with every probe sent and received, and a round trip over which it changed falls back to our own monotonic
+//! readings.
 
 use std::fmt;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct FarEnd {
     pub sent_ns: i64,
     /// How many probes of this run it had received before this one, where it counts them.
     pub count: Option<u32>,
-    /// Hop limit with which the probe came to it, where it tells.
+    /// Hop limit with which the probe came to it, where it reports that.
     pub hop_limit: Option<u8>,
 }
 
@@ -63,7 +63,7 @@ impl From<ErrorEstimate> for FarClock {
 /// The four times of a probe and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// When the probe entered our packet scheduler, ns of CLOCK_MONOTONIC, which nobody steps.
+    /// When the probe entered our packet scheduler, ns of CLOCK_MONOTONIC, which never steps.
     pub departed_ns: i64,
     /// What the far end said.
     pub far: FarEnd,
@@ -138,7 +138,7 @@ pub struct Answer {
     pub said: Option<Said>,
     /// What the far end said; a host that answers ICMP says nothing.
     pub far_end: Option<FarEnd>,
-    /// The hop limit (TTL) that it bore when it came in, where the protocol tells.
+    /// The hop limit (TTL) that it bore when it came in, where the protocol reports it.
     pub hop_limit: Option<u8>,
     /// Packets that our socket had dropped until then.
     pub drops: Drops,
@@ -202,9 +202,9 @@ pub struct Sample {
     pub late: bool,
     /// Payload of the probe.
     pub size_bytes: usize,
-    /// The hop limit that the answer bore when it came in; absent where the protocol does not tell.
+    /// The hop limit that the answer bore when it came in; absent where the protocol does not report it.
     pub hop_limit: Option<u8>,
-    /// The times at both ends, of an answer however late; absent where the far end tells none.
+    /// The times at both ends, of an answer however late; absent where the far end reports none.
     pub exchange: Option<Exchange>,
     /// The parts of a request, where each has a connection of its own.
     pub phases: Option<Phases>,

@@ -9,7 +9,7 @@ use plumb_net::path_mtu::known_bytes;
 
 use crate::ping::plan::{Plan, ProbeError};
 
-/// Random numbers that tell this probing from others.
+/// Random numbers that distinguish this probing from others.
 pub(crate) fn random_u32(far_end: &str) -> Result<u32, ProbeError> {
     getrandom::u32().map_err(|error| ProbeError::Local {
         far_end: far_end.to_owned(),

@@ -46,7 +46,7 @@ impl StampEcho {
         let mut this = Self {
             channel: Channel::udp(plan)?,
             key,
-            // Zero stands for none (RFC 8972, section 3).
+            // Zero means no session (RFC 8972, section 3).
             session: ((session >> 16) as u16).max(1),
             sizes: plan.sizes,
             first_count: 0,
@@ -104,7 +104,7 @@ impl StampEcho {
             ..
         } = self;
         channel.receive_datagram(until_ns, |packet, at| {
-            // Reflectors that know only RFC 8762 say zero, and those of TWAMP what they like there.
+            // Reflectors that know only RFC 8762 send zero there, and reflectors of TWAMP any value.
             let reply = Reply::parse(packet, key.as_ref())?;
             if reply.session != *session && reply.session != 0 {
                 return None;

@@ -21,7 +21,7 @@ const STOP_CHECK_NS: u64 = 100_000_000;
 /// that went down, but a socket that always fails would be asked for ever.
 const MAX_RECEIVE_FAILURES: u32 = 16;
 
-/// Something that the network told.
+/// An event that the network reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A probe entered the packet scheduler.
@@ -40,7 +40,7 @@ pub enum Event {
 
 /// What carries probes and knows the time.
 pub trait Network {
-    /// What its packets carry to be told from others': ICMP's identifier, or the UDP session.
+    /// What its packets carry to be distinguished from others': ICMP's identifier, or the UDP session.
     fn id(&self) -> u32;
 
     fn now(&mut self) -> Moment {
@@ -62,7 +62,7 @@ pub trait Network {
     /// or sooner; a time in the past means not to wait.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>>;
 }
 
@@ -156,7 +156,7 @@ struct Prober {
     to_send: u32,
     /// Each probe that was tried, at its number.
     records: Vec<Record>,
-    /// Those before this number have been told of.
+    /// Probes before this number have been reported.
     judged: usize,
     last_sent_ns: u64,
     /// Probes without an answer.
@@ -165,7 +165,7 @@ struct Prober {
     next_expected: u32,
     /// Answers beyond the first, with the far end's count.
     again: Vec<(u32, Option<u32>)>,
-    /// Increases of the socket's counts of drops, by when they were told.
+    /// Increases of the socket's counts of drops, by when they were reported.
     drops: Vec<(u64, Drops)>,
     dropped: Drops,
     sent: u64,
@@ -259,7 +259,7 @@ impl Prober {
         })
     }
 
-    /// Tells of the probes whose timeout has passed.
+    /// Reports the probes whose timeout has passed.
     fn judge(&mut self, now_ns: u64, progress: &ProgressHandle) {
         let timeout = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
         while let Some(record) = self.records.get(self.judged) {

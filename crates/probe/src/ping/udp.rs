@@ -108,7 +108,7 @@ impl Network for UdpEcho {
 
     fn send(&mut self, sequence: u32) -> io::Result<()> {
         if self.wants_cookie(monotonic_ns()) {
-            // When it cannot be sent, neither can the probe, which tells why.
+            // When the request cannot be sent, neither can the probe, which reports the reason.
             let _ = self.ask_for_cookie();
         }
         let sent_ns = i64::try_from(monotonic_ns()).unwrap_or(i64::MAX);

@@ -14,7 +14,7 @@ use crate::ping::plan::ProbeError;
 use crate::ping::sample::{FarEnd, Said};
 use crate::ping::stamp::local_error;
 
-/// Numbers of this run, by which its packets are told from others.
+/// Numbers of this run, which distinguish its packets from others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Marked {
     pub(super) session: u32,
@@ -69,7 +69,7 @@ impl Speech {
         matches!(self, Self::Echo(_))
     }
 
-    /// The packet of a probe; `identifier` is that of ICMP.
+    /// The packet of a probe; `identifier` is ICMP's.
     pub(super) fn write(&self, version: Version, identifier: u16, number: u64) -> Vec<u8> {
         let mark = |marked: &Marked| Mark {
             session: marked.session,
@@ -129,7 +129,7 @@ impl Speech {
             }
             Self::Stamp(marked) => {
                 let reply = Reply::parse(bytes, None)?;
-                // Reflectors that know only RFC 8762 say zero, and those of TWAMP what they like there.
+                // Reflectors that know only RFC 8762 send zero there, and reflectors of TWAMP any value.
                 if reply.session != session_id(marked.session) && reply.session != 0 {
                     return None;
                 }
@@ -173,7 +173,7 @@ impl Speech {
     }
 }
 
-/// Zero stands for none (RFC 8972, section 3).
+/// Zero means no session (RFC 8972, section 3).
 fn session_id(session: u32) -> u16 {
     ((session >> 16) as u16).max(1)
 }

@@ -35,8 +35,8 @@ pub struct ManyProbing {
 }
 
 impl ManyProbing {
-    /// Opens the sockets and starts the thread in the caller's network namespace. What becomes of
-    /// each probe is told through the channel where there is one, which ends with the probing.
+    /// Opens the sockets and starts the thread in the caller's network namespace. The outcome of each probe goes
+    /// through the channel where there is one, which ends with the probing.
     ///
     /// The thread ends when the plan is fulfilled or `stop` is set, at most the plan's timeout
     /// and 100 ms later.
@@ -65,7 +65,7 @@ impl ManyProbing {
     ) -> Result<Self, ProbeError> {
         let common = plan.as_plan();
         let work = move || {
-            // Without it probes leave up to 50 µs late, which their lateness tells.
+            // Without it probes leave up to 50 µs late, which shows in their lateness.
             let _ = set_exact_timers();
             strategy::run(&mut *network, &plan, &stop, |seen| {
                 if let Some(tell) = &tell {

@@ -8,7 +8,7 @@ use plumb_net::datagram::Failure;
 
 use crate::ping::sample::{Answer, Moment};
 
-/// Something that the network told.
+/// An event that the network reported.
 #[derive(Debug, Clone)]
 pub enum ManyEvent {
     /// A probe entered the packet scheduler.
@@ -63,7 +63,7 @@ impl Lower {
         self.value
     }
 
-    /// Whether they are those of a number.
+    /// Whether they are the lowest bits of a number.
     pub fn is_of(self, number: u64) -> bool {
         number & ((1 << self.bits) - 1) == u64::from(self.value)
     }
@@ -94,7 +94,7 @@ pub trait ManyNetwork {
         Moment::now()
     }
 
-    /// Whether departures are told.
+    /// Whether departures are stamped.
     fn stamps_departures(&self) -> bool;
 
     /// Sends probes of these numbers to these targets, in order, as many as it can at once.
@@ -103,12 +103,12 @@ pub trait ManyNetwork {
     /// Adds what is there, as much as it takes at once.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     fn receive(&mut self, events: &mut Vec<ManyEvent>) -> io::Result<()>;
 
     /// Waits until there may be an event, or CLOCK_MONOTONIC reaches `until_ns`.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     fn wait(&mut self, until_ns: u64) -> io::Result<()>;
 }

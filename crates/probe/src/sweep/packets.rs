@@ -23,8 +23,8 @@ struct Family {
     socket: UnconnectedSocket,
     version: Version,
     identifier: u16,
-    /// Numbers of the probes whose departure may still be told, by the number of the packet: as
-    /// many as were sent last.
+    /// Numbers of the probes whose departure may still be stamped, by the number of the packet: as many as were sent
+    /// last.
     sent: Numbers,
 }
 
@@ -40,7 +40,7 @@ impl Numbers {
     const KEPT: usize = 4096;
 
     fn push(&mut self, id: u64, probe: u64) {
-        // Where packets in between were given up, their numbers stand for nothing.
+        // Where packets in between were given up, their numbers belong to no probe.
         if self.first + self.probes.len() as u64 != id {
             self.probes.clear();
             self.first = id;
@@ -254,7 +254,7 @@ impl ManyNetwork for Packets {
     }
 }
 
-/// What the kernel told of a packet of ours.
+/// What the kernel reported of one of our packets.
 fn take(told: Told<'_>, speech: &Speech, identifier: u16, sent: &Numbers) -> Option<ManyEvent> {
     let (to, kernel_ns, quoted, failure) = match told {
         Told::Departed { id, ns } => {

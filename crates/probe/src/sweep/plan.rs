@@ -11,9 +11,9 @@ use crate::ping::pattern::Pattern;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
 use crate::root_store::Trust;
 
-/// Packets a second above which departures are not stamped by the kernel any more: at 100,000 a second
-/// stamps take as long as the packets themselves, and what a batch takes to be sent is then shorter than
-/// what they would tell more exactly.
+/// Packets a second above which departures are not stamped by the kernel any more: at 100,000 a second stamps take as
+/// long as the packets themselves, and the time to send a batch is then shorter than the error that stamps would
+/// remove.
 pub const STAMPED_PPS: f64 = 20_000.0;
 
 /// Packets a second that may be asked for: more is load, and more than one core sends.

@@ -37,7 +37,7 @@ const NO_ROOM_NS: u64 = 500_000;
 /// Failures of receiving, one after the other, before probing ends.
 const MAX_FAILURES: u32 = 16;
 
-/// What became of a probe, told as soon as it is known. Targets are numbered from 0 as in the plan.
+/// The outcome of a probe, reported once it is known. Targets are numbered from 0 as in the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ManySeen {
     /// A probe was answered in time.
@@ -54,7 +54,7 @@ pub enum ManySeen {
         said: Option<Said>,
         /// When the answer was in hand, ns of CLOCK_REALTIME.
         at_ns: u64,
-        /// The times at both ends; absent where the far end tells none.
+        /// The times at both ends; absent where the far end reports none.
         exchange: Option<Exchange>,
     },
     /// Another answer to the same probe.

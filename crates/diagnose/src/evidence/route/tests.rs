@@ -77,7 +77,7 @@ fn a_refusal_is_named_and_no_loss() {
             .summary
             .contains("hop 1 (10.0.0.2): it has no route")
     );
-    // It may be this host itself that finds nobody on its link.
+    // It may be this host itself that finds no host on its link.
     let mut own = refusing.clone();
     if let Some(hop) = own.hops.first_mut() {
         (hop.this_host, hop.annotation) = (true, Some("!H".to_owned()));
@@ -88,7 +88,7 @@ fn a_refusal_is_named_and_no_loss() {
         refused.fixes.first().map(|fix| fix.on),
         Some(Actor::ThisHost)
     );
-    // Somebody who has the target's answer as well was asked for something else.
+    // A hop that refuses is no finding where the target has answered as well.
     refusing.reached = true;
     assert_eq!(found(refusing), vec![]);
 }
@@ -252,7 +252,7 @@ fn arrived(of: &[(u64, u8, EcnField)]) -> Vec<ArrivedMarks> {
     each.collect()
 }
 
-/// The same of replies, whose ECN field nobody knows as it was sent.
+/// The same of replies, whose ECN field as sent is unknown.
 fn returned(of: &[(u64, u8)]) -> Vec<ArrivedMarks> {
     let each = of.iter().map(|(packets, dscp)| ArrivedMarks {
         sent_ecn: None,

@@ -297,7 +297,7 @@ fn a_queue_that_the_kernel_lacks_is_not_advised() {
 
 #[test]
 fn queues() {
-    // Drops of fq_codel are its work; those of a plain queue are not.
+    // Drops of fq_codel are its work; drops of a plain queue are not.
     one(Cause::QueueUnmanaged, Severity::Info, |h| {
         h.qdiscs[0].kind = "pfifo_fast".into();
         h.qdiscs[0].drops = 0;

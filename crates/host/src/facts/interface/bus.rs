@@ -4,8 +4,8 @@ use plumb_model::results::host::Bus;
 
 use super::Source;
 
-/// How many devices may lie between an interface and the bus that tells a speed (virtio or an MDIO
-/// bus on PCI, an interface of a USB device).
+/// How many devices may lie between an interface and the bus that reports a speed (virtio or an MDIO bus on PCI, an
+/// interface of a USB device).
 const MOST_STEPS: usize = 4;
 
 /// The bus of the interface whose folder this is; `None` where there is no hardware.

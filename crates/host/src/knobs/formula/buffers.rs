@@ -117,8 +117,8 @@ fn enough(knob: &Knob, situation: &Situation, present: u64) -> String {
     )
 }
 
-/// The three numbers of a buffer, and whether they are the kernel's defaults (`tcp_init`; the least of them), which
-/// stand where the host does not tell its own.
+/// The three numbers of a buffer, and whether they are the kernel's defaults (`tcp_init`; the least of them), which are
+/// used where the host does not report its own.
 pub(crate) fn of_three(knob: &Knob, present: Option<&str>) -> ([u64; 3], bool) {
     let told = numbers(present).and_then(|n| <[u64; 3]>::try_from(n).ok());
     let defaults = match knob.value {
@@ -159,7 +159,7 @@ pub(super) fn triple(knob: &Knob, situation: &Situation, present: Option<&str>) 
     }
 }
 
-/// The present value of a single number; where the host does not tell, its default, if the catalogue has one as a
+/// The present value of a single number; where the host does not report it, its default, if the catalogue has one as a
 /// number.
 fn of_one(knob: &Knob, present: Option<&str>) -> Option<u64> {
     numbers(present)

@@ -1,5 +1,5 @@
-//! Rules for settings of interfaces: each follows from what the interface has, what it counted and what its
-//! driver can. A driver that cannot, or does not tell, is left alone. Pure.
+//! Rules for settings of interfaces: each follows from what the interface has, what it counted and what its driver
+//! supports. A driver without support, or without a report of it, is left alone. Pure.
 
 use plumb_model::results::host::{FAST_BPS, Interface, OVERRUN_RATIO, Qdisc};
 use plumb_model::units::{human_seconds, si};
@@ -37,7 +37,7 @@ pub struct Present<'a> {
     pub qdiscs: &'a [Qdisc],
 }
 
-/// What an interface is set to, in the words that a plan shows; `None` where it does not tell.
+/// What an interface is set to, in the words that a plan shows; `None` where it does not report it.
 pub(crate) fn value(knob: &Knob, present: Present<'_>) -> Option<String> {
     let interface = present.interface?;
     match knob.value {

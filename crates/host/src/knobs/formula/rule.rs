@@ -43,7 +43,7 @@ pub enum Formula {
     Offload,
     /// Adaptive, where a fixed wait does not suit.
     Coalescing,
-    /// No limit of somebody's that starves a fast link.
+    /// No configured limit that starves a fast link.
     DriverQueue,
 }
 

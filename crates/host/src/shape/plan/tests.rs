@@ -225,7 +225,7 @@ fn a_reading_that_does_not_allow_it_is_an_error() {
     };
     let error = refused(&replace, &filters).to_string();
     assert!(error.contains("2 of them at its clsact"), "{error}");
-    // Upwards alone they are not in the way, nor is somebody's root downwards alone.
+    // Filters do not matter to a shaper upwards alone, nor does a configured root to a shaper downwards alone.
     let only = |direction| Request {
         shapers: vec![shaper(direction, 1_000_000, "raw")],
         ..request()
@@ -445,7 +445,7 @@ fn the_download_begins_only_when_its_queue_stands() {
         assert_eq!(redirect, objects.len() - 1);
         assert!(at(&objects, |object| *object == Object::Ifb) < redirect);
     }
-    // Somebody's place for filters is used and not made anew.
+    // A clsact qdisc that exists already is used and not made anew.
     let reading = Reading {
         received: Received::Empty {
             kind: "clsact".into(),

@@ -180,7 +180,7 @@ fn what_no_file_brings_back_is_known() {
     assert!(!kept.has_variables_lost_at_boot(|_| true));
     let more = done(&mut store, &mut machine, vec![step("c", "6")]).unwrap();
     assert!(more.is_permanent() && more.has_variables_lost_at_boot(|_| true));
-    // What somebody changed since is theirs.
+    // A value that another program changed since is left alone.
     assert!(!more.has_variables_lost_at_boot(|step| step.target != Target::Sysctl("c".into())));
     let file = file("# why\na = 1 2 4\nc = 6\n");
     let all = done(&mut store, &mut machine, vec![file.clone()]).unwrap();

@@ -182,7 +182,7 @@ fn what_is_not_there_cannot_be_set() {
         (worth, why.as_str()),
         (Worth::Impossible, "this kernel has no fq")
     );
-    // A host that was pasted tells what is loaded.
+    // A host that was pasted reports its loaded modules.
     let pasted = Snapshot {
         modules: Modules::default(),
         ..host()

@@ -186,7 +186,8 @@ fn an_interface_is_set_by_typed_actions() {
     assert_eq!(plan.changes[0].from.as_deref(), Some("256"));
 }
 
-/// What is loaded does not tell what could be: only the lists of modules do, and a pasted host's are not known.
+/// The loaded modules do not show which could be loaded: only the lists of modules do, and a pasted host's are not
+/// known.
 #[test]
 fn bbr_is_planned_where_its_module_would_be_loaded() {
     let of = |modules: Modules| {

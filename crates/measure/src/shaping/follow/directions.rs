@@ -1,5 +1,5 @@
-//! Which direction is late, by a reflector that tells its own times. Its clock and this one need not agree: what counts is
-//! how much longer a direction takes than at best. Pure.
+//! Which direction is late, by a reflector that reports its own times. Its clock and this one need not agree: what
+//! counts is how much longer a direction takes than at best. Pure.
 
 use super::baseline::Baseline;
 use super::reflectors::{Delay, FRESH_S};

@@ -10,7 +10,7 @@ use super::baseline::Baseline;
 /// A reflector whose last answer is older than this does not count, in seconds.
 pub(super) const FRESH_S: f64 = 2.0;
 
-/// With fewer than this nobody contradicts a reflector, and two of its answers in a row have to agree.
+/// With fewer than this no majority contradicts a reflector, and two of its answers in a row have to agree.
 const FEW: usize = 3;
 
 /// What most reflectors saw of a line, or one of a direction.

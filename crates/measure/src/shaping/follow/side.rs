@@ -37,8 +37,9 @@ const DRAIN_MARGIN: f64 = 1.3;
 const HOLD_RATIO: f64 = 0.85;
 const HOLD_S: f64 = 0.05;
 
-/// A queue that came within the time of a probe is of a line that has become several times slower. On a long path one comes to that
-/// length by itself before a probe says so, by this part of a second more for each second of round trip beyond those of a near path.
+/// A queue that came within the time of a probe is of a line that has become several times slower. On a long path a
+/// queue reaches that length by itself before a probe shows it, by this part of a second more for each second of round
+/// trip beyond the round trips of a near path.
 const DRAIN_FAST_RATIO: f64 = 0.06;
 const FAST_S: f64 = 0.040;
 const FAST_RTT_RATIO: f64 = 0.25;
@@ -93,7 +94,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Of a direction that nobody shapes: more than any line carries, so that it is never loaded.
+    /// For a direction without a shaper: more than any line carries, so that it is never loaded.
     pub const NOT_SHAPED: Self = Self {
         least_bps: 1e15,
         base_bps: 1e15,
@@ -254,7 +255,7 @@ impl Side {
         match (self.draining, delay) {
             (Some(draining), Some(delay)) => self.drain(now_s, draining, delay),
             (Some(draining), None) => {
-                // Nobody answers any more: what was known before is worth more than a shut line.
+                // No reflector answers any more: what was known before is worth more than a shut line.
                 self.draining = None;
                 self.set(draining.rate_before_bps * LITTLE_SLOWER_RATIO);
                 Tick::Done
@@ -273,8 +274,9 @@ impl Side {
                 }
                 Tick::Done
             }
-            // A line that nobody can see is left alone: that all reflectors are gone says nothing of it. What was found
-            // by measuring is safe, so it may come back to that; to go down to it would punish the line for them.
+            // A line that no reflector sees is left alone: that all reflectors are gone says nothing of it. What was
+            // found by measuring is safe, so the rate may return to that; to lower it to that would punish the line for
+            // the reflectors.
             (None, None) => {
                 if self.is_loaded() && self.rate_bps < self.limits.base_bps {
                     let grown_bps = self.rate_bps * (1.0 + GROWTH_BLIND * self.step_s);

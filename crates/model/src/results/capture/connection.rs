@@ -48,7 +48,7 @@ pub struct ConnectionResult {
     pub handshake_seen: bool,
     /// Whether it ended within the capture, by a FIN of each side or a reset.
     pub ended: bool,
-    /// Who reset it. Null where nobody did.
+    /// The side that reset it. Null where neither did.
     pub reset_by: Option<CaptureSide>,
     /// Time of the handshake in seconds, from the first SYN to the ACK. Null where it was not seen.
     pub handshake_s: Option<f64>,
@@ -169,8 +169,8 @@ pub struct HalfResult {
     pub ecn: bool,
     /// Values of the DSCP that its packets came with, in the order of their coming.
     pub dscps: Vec<u8>,
-    /// Values of the time to live that its packets came with, in the order of their coming. More than one means that the
-    /// route changed, or that somebody else answers too.
+    /// Values of the time to live that its packets came with, in the order of their coming. More than one means that
+    /// the route changed, or that another machine answers too.
     pub ttls: Vec<u8>,
 }
 
@@ -229,7 +229,7 @@ pub struct SegmentCounts {
 }
 
 impl SegmentCounts {
-    /// Adds those of others.
+    /// Adds the counts of others.
     pub fn add(&mut self, other: &Self) {
         let Self {
             retransmissions,

@@ -40,8 +40,8 @@ pub struct ConnectionGraph {
     pub down: Option<HalfGraph>,
 }
 
-/// One direction of a connection over time: columns with a value for each bin, all of one length. Null in a bin in which
-/// no packet told it.
+/// One direction of a connection over time: columns with a value for each bin, all of one length. Null in a bin in
+/// which no packet showed it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfGraph {
     /// Highest sequence number sent by the end of the bin, in bytes from the initial one.

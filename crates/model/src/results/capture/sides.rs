@@ -82,7 +82,8 @@ pub struct CaptureClocks {
     /// How much faster the clock at the server's side runs, as a share; it was taken out of the delays. Null where it
     /// cannot be distinguished from zero.
     pub skew_ratio: Option<f64>,
-    /// Error that the skew may have, as a share (two standard errors). Null where the capture is too short to tell.
+    /// Error that the skew may have, as a share (two standard errors). Null where the capture is too short to determine
+    /// it.
     pub skew_uncertainty_ratio: Option<f64>,
     /// Why the clocks could not be compared. Null where they could.
     pub incomparable: Option<String>,

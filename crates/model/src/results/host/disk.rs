@@ -82,7 +82,7 @@ vocabulary! {
     pub enum PageCache {
         /// O_DIRECT goes around the page cache.
         Direct = "direct" as "around it (O_DIRECT)",
-        /// The kernel was told to forget the file (POSIX_FADV_DONTNEED), and had.
+        /// The kernel was asked to drop the file from the page cache (POSIX_FADV_DONTNEED), and did.
         Forgotten = "forgotten" as "emptied (fadvise)",
         /// Written through it, and waited for the disk (fdatasync).
         Synced = "synced" as "through it (fdatasync)",

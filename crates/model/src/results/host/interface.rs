@@ -122,7 +122,7 @@ vocabulary! {
     }
 }
 
-/// A link as it is, and as it could be.
+/// A link at present, and the best that it could be.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkMode {
     /// Rate of the link in bit/s. Null where it is unknown, as without a carrier.

@@ -1,4 +1,4 @@
-//! A radio as nl80211 tells of it (`linux/nl80211.h`).
+//! A radio as nl80211 reports it (`linux/nl80211.h`).
 
 use crate::vocabulary;
 use schemars::JsonSchema;

@@ -14,7 +14,7 @@ pub struct PathSymmetry {
     pub return_hops: Option<u8>,
     /// What shows whether two lines are the same.
     pub comparison: Comparison,
-    /// Lines of the forward path from this host on, each beside that of the reverse path.
+    /// Lines of the forward path from this host on, each beside its line of the reverse path.
     pub lines: Vec<LineBothWays>,
 }
 
@@ -40,11 +40,11 @@ pub enum Sameness {
     Same,
     /// They are not the same.
     Differ,
-    /// It cannot be said: somebody does not answer, or the addresses tell nothing.
+    /// It cannot be decided: a hop does not answer, or the addresses show nothing.
     Unknown,
 }
 
-/// What tells whether two hops are of one line.
+/// What shows whether two hops are of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {

@@ -2,8 +2,8 @@
 //!
 //! 1. Small probes find who answers on the way, and large ones how much of them is quoted: above that
 //!    size answers are all alike.
-//! 2. A few probes to the furthest hop tell how long a full packet takes over all lines, so that probes
-//!    follow each other slowly enough not to wait for each other; later each hop has a time of its own.
+//! 2. A few probes to the furthest hop show how long a full packet takes over all lines, so that probes follow each
+//!    other slowly enough not to wait for each other; later each hop has a time of its own.
 
 use std::io;
 use std::net::IpAddr;
@@ -31,22 +31,22 @@ const fn smallest_bytes(v4: bool) -> u16 {
 /// Sizes in which answers must be alike for their slope to be of the forward path, bytes.
 const LEAST_RANGE_BYTES: u16 = 100;
 
-/// How often each size comes in a cycle. The ends of the range tell the slope, the sizes between
-/// whether it is a straight line; the smallest size, whose answer is small too, shows the reverse path.
+/// How often each size comes in a cycle. The ends of the range determine the slope, the sizes between show whether it
+/// is a straight line; the smallest size, whose answer is small too, shows the reverse path.
 const AT_ENDS: usize = 5;
 const BETWEEN: u16 = 2;
 const AT_SMALLEST: usize = 2;
 
-/// Probes that tell how long a full packet takes, of each of two sizes.
+/// Probes that measure how long a full packet takes, of each of two sizes.
 const WARM_UP: u32 = 3;
 
 /// Times that a probe is sent before it counts as lost, while it is found out who answers.
 const TRIES: u32 = 3;
 
-/// Whether the far end answers such probes, or somebody answers for it that it is not there.
+/// Whether the far end answers such probes, or a router reports that it cannot be reached.
 ///
 /// # Errors
-/// Those of our own machine; `Interrupted` when `stop` is set.
+/// Errors of the local kernel; `Interrupted` when `stop` is set.
 pub fn answers(
     network: &mut impl HopNetwork,
     target: IpAddr,
@@ -69,7 +69,7 @@ pub fn answers(
 /// Finds out who answers, up to what size, and how long a full packet takes.
 ///
 /// # Errors
-/// Those of our own machine; `Interrupted` when it is stopped.
+/// Errors of the local kernel; `Interrupted` when it is stopped.
 pub(super) fn first_look(
     network: &mut impl HopNetwork,
     plan: &HopsPlan,
@@ -138,7 +138,7 @@ impl<N: HopNetwork> FirstLook<'_, N> {
     fn sizes(&mut self) -> io::Result<()> {
         let small = smallest_bytes(self.plan.target.is_ipv4());
         let mut size = self.plan.largest_bytes.max(small);
-        // Each round is of a smaller size: as told by a router, or the next below that is common.
+        // Each round is of a smaller size: the one that a router reported, or the next smaller common one.
         const COMMON: [u16; 6] = [1492, 1400, 1280, 1000, 576, 256];
         for _ in 0..COMMON.len() {
             let open: Vec<usize> = self

@@ -38,7 +38,7 @@ pub struct HopFound {
     pub sent: u64,
     /// Probes that it answered.
     pub received: u64,
-    /// Answers that came from somebody else, and were left out.
+    /// Answers that came from another address, and were left out.
     pub others: u64,
     /// Its probes were made more seldom, for it left many unanswered.
     pub limited: bool,

@@ -54,7 +54,7 @@ const UNLIMITED: f64 = 1.25;
 /// Probes until the lines are known, `stop` is set, it is `end_ns`, or the bytes of the plan are spent.
 ///
 /// # Errors
-/// Those of our own machine.
+/// Errors of the local kernel.
 pub(super) fn sample(
     network: &mut impl HopNetwork,
     plan: &HopsPlan,
@@ -128,9 +128,9 @@ impl<N: HopNetwork> Sampling<'_, N> {
             }
             if now_ns >= due_ns {
                 self.send_next(now_ns)?;
-                // Never in step with what else goes on, nor with when answers come: a host that has just
-                // been awake for one packet is quicker with the next, so that a fixed distance would
-                // favour packets of one size. From half to one and a half of it.
+                // Never in step with other periodic work, nor with the arrival of answers: a host that has just been
+                // awake for one packet is quicker with the next, so that a fixed distance would favour packets of one
+                // size. From half to one and a half of the distance.
                 let share = self.random.random_range(0.5..1.5);
                 let gap_ns = nanoseconds(self.plan.interval) as f64 * share;
                 due_ns = due_ns.saturating_add(gap_ns as u64).max(now_ns);
@@ -294,7 +294,7 @@ impl Hop {
 
     /// A probe was answered, or will not be.
     fn outcome(&mut self, answered: bool, sent_ns: u64, now_ns: u64) {
-        // Misses come to light late: those of what was sent before the last change are counted already.
+        // Misses come to light late: probes sent before the last change are counted already.
         if sent_ns < self.changed_ns {
             return;
         }

@@ -184,7 +184,7 @@ fn probed(network: &mut VirtualNetwork<FakePath>, plan: &HopsPlan) -> HopsFound 
     hops(network, plan, &stop, &mut |_, _| {}).unwrap()
 }
 
-/// Every line is told to within 10 %, and none above 400 Mbit/s is.
+/// The rate of every line is found to within 10 %, and no rate above 400 Mbit/s is given.
 fn holds(found: &HopsFound, lines: &[Line]) {
     assert_eq!(found.hops.len(), lines.len(), "{found:?}");
     for (hop, line) in found.hops.iter().zip(lines) {
@@ -228,7 +228,7 @@ fn the_way_back_is_told_apart() {
     holds(&found, &lines);
     let back = found.hops[1].line.back.clone().unwrap();
     assert!((back.bps.unwrap() / 1e6 - 1.0).abs() < 0.1, "{back:?}");
-    // Latency is that of packets without size.
+    // Latency is the one of packets without size.
     let (latency_s, error_s) = found.hops[1].line.latency_s.unwrap();
     assert!(
         (latency_s - 2e-3).abs() <= error_s + 20e-6,
@@ -252,7 +252,7 @@ fn other_traffic_does_not_show_in_the_rates() {
             rate(at)
         );
     }
-    // The fast line between may be told or bounded, and the bounds hold.
+    // The fast line between may have a rate or bounds, and the bounds hold.
     assert!(
         rate(1).at_least_bps.unwrap() <= 1e8 && rate(1).at_most_bps.is_none_or(|most| most >= 1e8)
     );
@@ -420,7 +420,7 @@ fn a_stop_ends_it_at_once_with_what_was_learnt() {
         let largest: Vec<_> = found.hops.iter().map(|hop| hop.largest_bytes).collect();
         (found.reached, largest)
     };
-    // Nobody answers from the first hop while it is found out who does.
+    // The first hop does not answer while it is found out which hops do.
     assert_eq!(stopped(1, 0.0, 150), (false, vec![]));
     // The far end answers small probes, and none of the larger ones.
     assert_eq!(stopped(2, 1.0, 700), (true, vec![Some(1500), None]));

@@ -276,7 +276,7 @@ fn silence_ends_soon() {
     assert!(far.now_ns < 6_000 * MS);
 }
 
-/// Where the sockets stand for nothing.
+/// Through `send_trains` itself, with its own sockets.
 #[test]
 fn the_far_end_is_one_host() {
     let stop = AtomicBool::new(false);

@@ -12,8 +12,8 @@ const DETOUR_RATIO: f64 = 2.0;
 /// … and longer by so many metres: cables go round mountains and along coasts.
 const DETOUR_M: f64 = 1_000_000.0;
 
-/// Takes away the places at which hops cannot be: light would not go there and back within their least round
-/// trip, or that of a hop beyond. Each such hop says so. Without `here` nothing is known of that.
+/// Takes away the places at which hops cannot be: light would not go there and back within their least round trip, or
+/// within the least round trip of a hop beyond. Each such hop is marked. Without `here` no hop can be judged.
 pub fn reject_impossible(hops: &mut [PathHop], here: Option<MapPlace>) {
     let Some(here) = here else { return };
     let mut beyond_s = f64::INFINITY;
@@ -158,7 +158,8 @@ mod tests {
             distance(&seen, Some(berlin)).and_then(|d| d.detour_ttl),
             None
         );
-        // Where this host is nobody said, so that the first may be the wrong one; a detour there is none.
+        // The place of this host is not given, so the first place may be the wrong one; it is no detour.
+        // count.
         let mut seen = path.to_vec();
         reject_impossible(&mut seen, None);
         assert_eq!(seen, path);

@@ -79,7 +79,7 @@ impl HopNetwork for Fake {
         self.sent += 1;
         let (down_ns, for_ns) = self.down;
         if self.now >= down_ns && self.now - down_ns < for_ns {
-            // Whatever is on its way finds nobody.
+            // Whatever is in flight is lost.
             self.queue.clear();
             return Err(io::ErrorKind::NetworkUnreachable.into());
         }

@@ -25,16 +25,16 @@ pub(super) struct Reflector {
     pub(super) trouble: fn(f64) -> f64,
 }
 
-/// A reflector that tells its own times, by a clock that is off.
+/// A reflector that reports its own times, by a clock that is off.
 #[derive(Clone, Copy)]
 pub(super) struct Witness {
     pub(super) base_s: f64,
-    /// As that of a reflector, in each direction.
+    /// Jitter as of a reflector, in each direction.
     pub(super) jitter_s: f64,
     pub(super) clock_off_s: f64,
     /// Seconds of its clock in a second, beyond one.
     pub(super) drift: f64,
-    /// What it adds by itself to the way up.
+    /// What it adds by itself to the forward direction.
     pub(super) trouble: fn(f64) -> f64,
 }
 
