@@ -32,10 +32,10 @@ const AVOIDED: &[&[&str]] = &[
 const PUBLISHED: &str = "cannot tell";
 
 /// How many stand in the manual: the pages of `plumb explain`, docs/ and the schemas.
-const IN_THE_MANUAL: usize = 94;
+const IN_THE_MANUAL: usize = 16;
 
 /// How many stand in comments of the sources.
-const IN_COMMENTS: usize = 1495;
+const IN_COMMENTS: usize = 625;
 
 fn count(text: &str) -> usize {
     let text = text.to_lowercase().replace(PUBLISHED, "");
