@@ -6,8 +6,10 @@ use std::thread::scope;
 use std::time::Duration;
 
 use plumb_load::tls::Identity;
+use plumb_model::results::Outcome;
 use plumb_wire::iperf3::{State, cookie, frame};
 
+use crate::common::network::Network;
 use crate::common::responder::Responder;
 use crate::common::slots::Weight;
 use crate::page::pem;
@@ -211,4 +213,62 @@ fn clients_of_iperf3_keep_to_that_bound() {
     let peak = peak_kb(&responder);
     drop((tests, unfinished));
     assert!(peak < MOST_KB, "{peak} kB");
+}
+
+/// What a good client moves at least beside all attacks, of what it moves without.
+const LEAST_RATIO: f64 = 0.95;
+
+/// What a client's load moved in each direction, and how many of its probes were answered.
+fn moved(attacked: bool) -> (Vec<u64>, u64) {
+    let line = r#"{ type = "shaper", rate = "20mbit", queue = "fq_codel" }, { type = "delay", delay = "5ms" }"#;
+    let mut network = Network::served_line(line, line);
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/it/serve_attacked/attacks.py"
+    );
+    if attacked {
+        let own = r#"{ type = "shaper", rate = "50mbit" }"#;
+        network.set("server", "forward = false").node("stranger", "");
+        network.link(
+            "other",
+            ["stranger", "server"],
+            &format!("up = [{own}]\ndown = [{own}]"),
+        );
+        network.service("stranger", &["python3", script, "server", "4000"], 4000);
+    }
+    let script = "plumb rate server --duration 2s --json && plumb owd server -c 100 -i 10ms --json";
+    let output = network.run(&["sh", "-c", script]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{}{text}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let (mut bytes, mut answered) = (Vec::new(), 0);
+    for line in text.lines() {
+        let run = plumb_model::run::Run::from_json(line).unwrap();
+        for measurement in &run.measurements {
+            match &measurement.outcome {
+                Outcome::Throughput(rate) => bytes.push(rate.bytes),
+                Outcome::Owd(owd) => answered += owd.answered,
+                _ => {}
+            }
+        }
+    }
+    (bytes, answered)
+}
+
+#[test]
+fn beside_all_attacks_a_good_client_measures_the_same() {
+    let (alone, answered_alone) = moved(false);
+    let (beside, answered) = moved(true);
+    assert_eq!((alone.len(), beside.len(), answered_alone), (2, 2, 100));
+    for (alone, beside) in alone.iter().zip(&beside) {
+        let ratio = *beside as f64 / *alone as f64;
+        assert!(ratio >= LEAST_RATIO, "{beside} of {alone} bytes");
+    }
+    assert!(
+        answered as f64 >= LEAST_RATIO * answered_alone as f64,
+        "{answered}"
+    );
 }
