@@ -106,7 +106,7 @@ fn percentile(rtt: &Distribution) -> (f64, &'static str) {
     match rtt.count as f64 {
         count if count * 0.01 >= BEYOND => (rtt.p99, "99 of 100 packets"),
         count if count * 0.05 >= BEYOND => (rtt.p95, "95 of 100 packets"),
-        _ => (rtt.p50, "half of the packets"),
+        _ => (rtt.p50, "50 of 100 packets"),
     }
 }
 
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_percentile_rests_on_ten_samples_beyond_it() {
         let of = |count: u32| Distribution::of((0..count).map(f64::from)).map(|d| percentile(&d).1);
-        assert_eq!(of(50), Some("half of the packets"));
+        assert_eq!(of(50), Some("50 of 100 packets"));
         assert_eq!(of(250), Some("95 of 100 packets"));
         assert_eq!(of(1000), Some("99 of 100 packets"));
     }
