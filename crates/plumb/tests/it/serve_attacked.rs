@@ -228,7 +228,9 @@ fn moved(attacked: bool) -> (Vec<u64>, u64) {
     );
     if attacked {
         let own = r#"{ type = "shaper", rate = "50mbit" }"#;
-        network.set("server", "forward = false").node("stranger", "");
+        network
+            .set("server", "forward = false")
+            .node("stranger", "");
         network.link(
             "other",
             ["stranger", "server"],
