@@ -1,14 +1,18 @@
-//! Looks at all streams of one end every 100 ms, on an absolute schedule.
+//! Looks at all streams of one end every 100 ms, on an absolute schedule; more rarely where there would be too many samples.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plumb_net::tcp::{TcpInfo, socket_memory, tcp_info};
 use plumb_wire::native::control::report::{Count, TcpSample};
 use plumb_wire::native::spec::SAMPLE_INTERVAL;
+
+/// Samples of all streams that one end keeps: ten streams for ten minutes at [`SAMPLE_INTERVAL`]. At 216 bytes a sample that
+/// is 13 MB, so that a responder keeps to its bound of memory whatever number of streams a client asks for.
+const MOST_SAMPLES: usize = 60_000;
 
 /// A sending stream: its socket, and the microseconds that its sender waited for the send
 /// buffer.
@@ -50,6 +54,31 @@ pub(super) struct Sampler {
     started: Instant,
     looked: Arc<Mutex<Looked>>,
     record: Record,
+    interval: Duration,
+}
+
+impl Record {
+    fn samples(&self) -> usize {
+        let sent: usize = self.senders.iter().map(Vec::len).sum();
+        let received: usize = self.receivers.iter().map(|seen| seen.counts.len()).sum();
+        sent + received
+    }
+
+    /// Keeps the first sample of each stream and every second one after it.
+    fn halve(&mut self) {
+        self.senders.iter_mut().for_each(every_second);
+        for seen in &mut self.receivers {
+            every_second(&mut seen.counts);
+        }
+    }
+}
+
+fn every_second<T>(samples: &mut Vec<T>) {
+    let mut kept = false;
+    samples.retain(|_| {
+        kept = !kept;
+        kept
+    });
 }
 
 impl Sampler {
@@ -73,6 +102,7 @@ impl Sampler {
             started,
             looked,
             record,
+            interval: SAMPLE_INTERVAL,
         };
         this.look();
         this
@@ -80,12 +110,13 @@ impl Sampler {
 
     /// Samples every [`SAMPLE_INTERVAL`] after the start, whenever `now` says so, and once
     /// more when the other end of `now` is dropped; returns at once then. A sample that comes late
-    /// is taken late, and those that it missed are not made up for.
+    /// is taken late, and those that it missed are not made up for. At [`MOST_SAMPLES`] every second one is dropped, and
+    /// the interval doubles.
     pub(super) fn run(mut self, now: &Receiver<()>) -> Record {
         let mut due = self.started;
         loop {
             while due <= Instant::now() {
-                due += SAMPLE_INTERVAL;
+                due += self.interval;
             }
             let wait = due.saturating_duration_since(Instant::now());
             let last = matches!(now.recv_timeout(wait), Err(RecvTimeoutError::Disconnected));
@@ -97,6 +128,10 @@ impl Sampler {
     }
 
     fn look(&mut self) {
+        if self.record.samples() >= MOST_SAMPLES {
+            self.record.halve();
+            self.interval *= 2;
+        }
         let record = &mut self.record;
         let t_s = sample(&self.senders, &self.receivers, self.started, record);
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Looked {
@@ -191,10 +226,36 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn all_that_was_sent_counts_however_late_the_sampler_gets_to_run() {
+    fn samples_are_halved_where_there_are_too_many() {
+        let (near, _far) = connected();
+        let receivers = (0..128)
+            .map(|_| (Arc::clone(&near), Arc::default()))
+            .collect();
+        let mut sampler = Sampler::begin(Vec::new(), receivers, Instant::now(), Arc::default());
+        for _ in 0..6000 {
+            sampler.look();
+        }
+        assert!(sampler.record.samples() < MOST_SAMPLES + 128);
+        // 128 × 6000 samples are 12.8 times too many.
+        assert_eq!(sampler.interval, SAMPLE_INTERVAL * 16);
+        let times: Vec<_> = sampler.record.receivers[0]
+            .counts
+            .iter()
+            .map(|count| count.t_s)
+            .collect();
+        assert!(times.is_sorted());
+    }
+
+    fn connected() -> (Arc<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = Arc::new(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
-        let mut far = listener.accept().unwrap().0;
+        let far = listener.accept().unwrap().0;
+        (near, far)
+    }
+
+    #[test]
+    fn all_that_was_sent_counts_however_late_the_sampler_gets_to_run() {
+        let (near, mut far) = connected();
         let looked = Arc::<Mutex<Looked>>::default();
         let senders = vec![(Arc::clone(&near), Arc::default())];
         let sampler = Sampler::begin(senders, Vec::new(), Instant::now(), Arc::clone(&looked));

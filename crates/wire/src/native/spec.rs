@@ -101,8 +101,7 @@ pub const STOP_GRACE: Duration = Duration::from_secs(5);
 pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Longest phase that a server allows unless configured otherwise: twice flent's usual long test of
-/// 300 s, and forty of the 15 s after which a satellite system deals its capacity out anew. The
-/// records of [`MAX_STREAMS`] streams over that time take some 120 MB.
+/// 300 s, and forty of the 15 s after which a satellite system deals its capacity out anew.
 pub const MAX_DURATION: Duration = Duration::from_secs(600);
 
 /// Most streams of one phase, both directions together, unless configured otherwise.

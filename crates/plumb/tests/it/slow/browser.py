@@ -106,7 +106,13 @@ async def drive(browser, url, width, seconds, picture):
             break
         except (OSError, StopIteration, websockets.WebSocketException):
             await asyncio.sleep(0.3)
-    await browser.open(url, width)
+    # A fragment begins nothing: a link from another page could have it.
+    await browser.open(url + "#start", width)
+    for _ in range(20):
+        await asyncio.sleep(0.1)
+        if json.loads(await browser.evaluate(SHOWN) or "{}").get("state"):
+            raise RuntimeError("the page began without a click")
+    await browser.evaluate("document.getElementById('start').click()")
     for _ in range(seconds * 2):
         await asyncio.sleep(0.5)
         shown = json.loads(await browser.evaluate(SHOWN) or "{}")

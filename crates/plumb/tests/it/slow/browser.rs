@@ -62,13 +62,13 @@ fn names_the_queue(browser: &str, url: &str) {
 #[test]
 #[ignore = "slow"]
 fn chromium_names_the_queue_over_https() {
-    names_the_queue("chromium", "'https://server:4043/#start'");
+    names_the_queue("chromium", "https://server:4043/");
 }
 
 #[test]
 #[ignore = "slow"]
 fn firefox_names_the_queue() {
-    names_the_queue("firefox", "'http://server:4043/#start'");
+    names_the_queue("firefox", "http://server:4043/");
 }
 
 /// In a network where this host has an address of the Internet: what Chromium shows without the key, with another and with the

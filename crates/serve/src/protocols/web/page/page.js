@@ -219,6 +219,5 @@ async function start() {
 }
 
 element('server').textContent = location.host;
+// By a click alone: no link of another page makes a visitor's line carry a test.
 element('start').onclick = start;
-// For those who test the page itself, and for links.
-if (location.hash === '#start') start();
