@@ -29,7 +29,7 @@ impl BulkSocket {
     /// A socket of a port of its own, which talks to `target`.
     ///
     /// # Errors
-    /// Those of the kernel, such as no route to `target`, or no port free.
+    /// Errors of the kernel, such as no route to `target`, or no port free.
     pub fn connect(target: SocketAddr) -> io::Result<Self> {
         let this = Self::new(Domain::for_address(target))?;
         this.socket.connect(&target.into())?;
@@ -39,7 +39,7 @@ impl BulkSocket {
     /// The same socket once more: it stays open until both are closed.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             socket: self.socket.try_clone()?,
@@ -53,7 +53,7 @@ impl BulkSocket {
     /// given to it too.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn beside(local: SocketAddr, peer: SocketAddr) -> io::Result<Self> {
         // To an IPv4 address the kernel has more to offer on a socket of IPv4.
         let (local, peer) = (canonical(local), canonical(peer));
@@ -77,21 +77,20 @@ impl BulkSocket {
         set_of(&self.socket, !self.v6, option, value)
     }
 
-    /// Makes the kernel tell when it does not send a packet for want of room in its own queue,
-    /// and of ICMP errors.
+    /// Makes the kernel report ICMP errors, and the packets that it does not send because its own queue is full.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn report_errors(&self) -> io::Result<()> {
         self.set(ERRORS, 1)?;
-        // What came of datagrams sent before is no matter any more.
+        // Errors about datagrams sent before do not matter any more.
         self.socket.take_error().map(|_| ())
     }
 
     /// Marks what is sent: DSCP (RFC 2474) and ECN (RFC 3168).
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_traffic_class(&self, dscp: u8, ecn: u8) -> io::Result<()> {
         self.set(TRAFFIC_CLASS, i32::from(dscp << 2 | (ecn & 3)))
     }
@@ -100,7 +99,7 @@ impl BulkSocket {
     /// cutting it into fragments.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_dont_fragment(&self) -> io::Result<()> {
         self.set(MTU_DISCOVERY, libc::IP_PMTUDISC_DO)
     }
@@ -108,7 +107,7 @@ impl BulkSocket {
     /// MTU of the path, as far as the kernel knows.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn mtu_bytes(&self) -> io::Result<u32> {
         let (level, option) = if self.v6 {
             (libc::SOL_IPV6, libc::IPV6_MTU)
@@ -120,7 +119,7 @@ impl BulkSocket {
         Ok(mtu)
     }
 
-    /// IP and UDP headers of what is sent, in bytes.
+    /// IP and UDP headers of each packet sent, in bytes.
     pub fn header_bytes(&self) -> u32 {
         if self.v6 { 48 } else { 28 }
     }
@@ -138,7 +137,7 @@ impl BulkSocket {
     /// datagrams as one (UDP_GRO). Takes up to 50 ms.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn prepare_to_receive(&self, gro: bool) -> io::Result<()> {
         tell_drops(&self.socket)?;
         self.set(MARKS, 1)?;
@@ -154,7 +153,7 @@ impl BulkSocket {
     /// that takes CAP_NET_ADMIN. The kernel doubles it, for its own book-keeping (socket(7)).
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
         socket_options::set_receive_buffer(&self.socket, bytes)
     }
@@ -170,7 +169,7 @@ impl BulkSocket {
     /// Fills `batch` with what has come; the number of messages.
     ///
     /// # Errors
-    /// WouldBlock when nothing has, and those of the kernel.
+    /// WouldBlock when nothing has, and on errors of the kernel.
     pub fn receive(&self, batch: &mut Batch) -> io::Result<usize> {
         batch.fill(&self.socket, 0)
     }
@@ -178,7 +177,7 @@ impl BulkSocket {
     /// Waits until something has come; false when `longest` passed first.
     ///
     /// # Errors
-    /// Those of ppoll(2).
+    /// Errors of ppoll(2).
     pub fn wait_readable(&self, longest: Duration) -> io::Result<bool> {
         self.wait(PollFlags::POLLIN, longest)
     }
@@ -186,7 +185,7 @@ impl BulkSocket {
     /// Waits until the kernel takes more; false when `longest` passed first.
     ///
     /// # Errors
-    /// Those of ppoll(2).
+    /// Errors of ppoll(2).
     pub fn wait_writable(&self, longest: Duration) -> io::Result<bool> {
         self.wait(PollFlags::POLLOUT, longest)
     }
@@ -200,7 +199,7 @@ impl BulkSocket {
         }
     }
 
-    /// Packets, or trains of them, that the socket dropped for want of buffer.
+    /// Packets, or trains of them, that the socket dropped because its buffer was full.
     pub fn drops(&self) -> Option<u64> {
         socket_memory(&self.socket).ok().map(|m| u64::from(m.drops))
     }
@@ -215,7 +214,7 @@ impl BulkSocket {
     /// The far end.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.socket
             .peer_addr()?
@@ -226,7 +225,7 @@ impl BulkSocket {
     /// Our own end.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         local_address(&self.socket)
     }
@@ -242,7 +241,7 @@ impl AsFd for BulkSocket {
 /// and on a socket that is bound already for those to come.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn share_port(socket: &impl AsFd) -> io::Result<()> {
     socket2::SockRef::from(socket).set_reuse_port(true)
 }
@@ -280,11 +279,11 @@ pub struct Message<'a> {
     pub kernel_ns: Option<u64>,
     /// Traffic class: DSCP and ECN.
     pub traffic_class: Option<u8>,
-    /// Its time to live, or hop limit, as it came in, where the socket asked to be told.
+    /// Its time to live, or hop limit, on arrival; only where the socket asked for it.
     pub hop_limit: Option<u8>,
-    /// Who sent it; of what the error queue holds, whom it was sent to.
+    /// Its sender; for a message of the error queue, the destination of the original packet.
     pub from: Option<SocketAddr>,
-    /// Packets that the socket dropped until then, where it asked to be told.
+    /// Packets that the socket dropped until then; only where the socket asked for it.
     pub drops: Option<u32>,
 }
 

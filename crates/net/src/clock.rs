@@ -45,7 +45,7 @@ pub fn apart_ns() -> i64 {
 pub fn sleep_until(ns: u64) {
     let time = nix::sys::time::TimeSpec::from_duration(Duration::from_nanos(ns));
     let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
-    // What it fails with, it fails with at once, and its caller looks at the clock anyway.
+    // An error comes at once, and the caller reads the clock anyway.
     let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &time);
 }
 
@@ -59,7 +59,7 @@ pub fn process_cpu_time() -> Duration {
 pub struct ThreadClock(ClockId);
 
 impl ThreadClock {
-    /// That of the calling thread.
+    /// The clock of the calling thread.
     ///
     /// # Errors
     /// When the system has no such clocks.
@@ -78,13 +78,12 @@ impl ThreadClock {
     }
 }
 
-/// What the kernel holds of CLOCK_REALTIME (adjtimex(2)): what the program that sets it, whichever
-/// that is, told it.
+/// The state of CLOCK_REALTIME in the kernel (adjtimex(2)), as the program that sets the clock reported it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Discipline {
     /// Whether an external source sets the clock.
     pub synchronised: bool,
-    /// It is off by no more than this; grows while nobody sets it, up to 16 s.
+    /// Largest error of the clock. It grows while no program sets the clock, up to 16 s.
     pub max_error: Duration,
     /// It is off by about this.
     pub estimated_error: Duration,

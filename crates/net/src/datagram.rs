@@ -35,7 +35,7 @@ pub struct Received {
     /// When the kernel received it, ns of CLOCK_REALTIME; absent where it took no stamp.
     pub kernel_ns: Option<u64>,
     pub from: SocketAddr,
-    /// Which of our addresses it was sent to; only told on [`DatagramSocket::bound`] sockets.
+    /// Which of our addresses it was sent to; only known on [`DatagramSocket::bound`] sockets.
     pub to: Option<LocalAddress>,
     /// The DSCP that it bore (RFC 2474); only reported on [`DatagramSocket::bound`] sockets and after
     /// [`DatagramSocket::report_marks`].
@@ -73,8 +73,7 @@ pub struct IcmpError {
 }
 
 impl IcmpError {
-    /// What else than a want of privileges it was, where it was something else: no route, or no such
-    /// interface or address.
+    /// The error, where it is another than missing privileges: no route, or no such interface or address.
     pub fn beyond_privileges(&self) -> Option<&io::Error> {
         [&self.raw, &self.ping].into_iter().find(|error| {
             // A kernel without ping sockets has no such protocol.
@@ -92,7 +91,7 @@ pub struct DatagramSocket {
     ip_header: bool,
     /// Where packets go of a socket that is not connected.
     towards: Option<SockAddr>,
-    /// Number of the packet that the kernel calls 0, and that of the next to be sent.
+    /// Our number of the packet that the kernel calls 0. `next_id` is the number of the next packet.
     first_id: u64,
     next_id: u64,
     notices: VecDeque<Notice>,
@@ -102,15 +101,15 @@ pub struct DatagramSocket {
 }
 
 impl DatagramSocket {
-    /// A UDP socket that talks to `target` alone, its packets stamped both ways.
+    /// A UDP socket that talks to `target` alone, its packets timestamped in both directions.
     ///
     /// # Errors
-    /// Those of the kernel, such as no route to `target`.
+    /// Errors of the kernel, such as no route to `target`.
     pub fn udp(target: SocketAddr) -> io::Result<Self> {
         Self::udp_through(target, &Outlet::default())
     }
 
-    /// The same by a way out of this host that the caller chooses.
+    /// The same through an outlet of this host that the caller chooses.
     ///
     /// # Errors
     /// As [`DatagramSocket::udp`], and when there is no such interface or address.
@@ -128,20 +127,20 @@ impl DatagramSocket {
     /// Asks for a receive buffer, as [`BulkSocket`](crate::bulk::BulkSocket::set_receive_buffer) does.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
         set_receive_buffer(&self.socket, bytes)
     }
 
-    /// A UDP socket already bound, which answers anybody. Stamps what it receives, and tells
-    /// which address that was sent to and with which DSCP, ECN and hop limit.
+    /// A UDP socket that is already bound and answers any host. It timestamps each packet it receives, and reports the
+    /// packet's destination address, DSCP, ECN and hop limit.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn bound(socket: UdpSocket) -> io::Result<Self> {
         let v4 = socket.local_addr()?.is_ipv4();
         let socket = Socket::from(socket);
-        // A socket for IPv6 may receive IPv4 too, whose fields only the options for IPv4 tell.
+        // A socket for IPv6 may receive IPv4 too, whose fields only the options for IPv4 report.
         let ([hops, hops_v6], [marks, marks_v6]) = (HOPS, MARKS);
         let options = match v4 {
             true => &[(libc::SOL_IP, libc::IP_PKTINFO), marks, hops][..],
@@ -168,7 +167,7 @@ impl DatagramSocket {
         Self::icmp_through(target, &Outlet::default())
     }
 
-    /// The same by a way out of this host that the caller chooses.
+    /// The same through an outlet of this host that the caller chooses.
     ///
     /// # Errors
     /// As [`DatagramSocket::icmp`], and when there is no such interface or address.
@@ -194,13 +193,13 @@ impl DatagramSocket {
         target.set_port(0);
         let protocol = Protocol::from(libc::IPPROTO_RAW);
         let socket = Socket::new(Domain::for_address(target), Type::RAW, Some(protocol))?;
-        // By its address packets are routed; what they bear, they bring along.
+        // Packets are routed by the target's address here; the addresses in their headers come from the caller.
         outlet.apply(&socket, target)?;
         // Not connected: a connected socket lends its packets one hash (sk_txhash), by which routers in
         // namespaces of this host would take them for one flow whatever their ports are.
         let mut this = Self::prepare(socket, false, Stamped::Both)?;
         this.towards = Some(target.into());
-        // Otherwise the kernel answers itself, by ICMP, for a router that told a smaller size once.
+        // Otherwise the kernel itself answers with the ICMP error of a router that once reported a smaller MTU.
         this.set_path_mtu_discovery(PathMtuDiscovery::Probe)?;
         Ok(this)
     }
@@ -254,7 +253,7 @@ impl DatagramSocket {
     /// The address that this end is known by.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         local_address(&self.socket)
     }
@@ -262,7 +261,7 @@ impl DatagramSocket {
     /// Marks the packets sent from now on with a DSCP (RFC 2474).
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_dscp(&self, dscp: u8) -> io::Result<()> {
         crate::tcp::options::set_dscp(&self.socket, dscp)
     }
@@ -270,7 +269,7 @@ impl DatagramSocket {
     /// Marks the packets sent from now on with a DSCP and an ECN field (RFC 3168).
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_marks(&self, dscp: u8, ecn: u8) -> io::Result<()> {
         crate::tcp::options::set_traffic_class(&self.socket, dscp << 2 | ecn & 3)
     }
@@ -278,7 +277,7 @@ impl DatagramSocket {
     /// Reports the DSCP and the ECN field of the packets received from now on.
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn report_marks(&self) -> io::Result<()> {
         set_of(&self.socket, self.local_addr()?.is_ipv4(), MARKS, 1)
     }
@@ -286,7 +285,7 @@ impl DatagramSocket {
     /// Lets the packets sent from now on live for so many hops.
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_hop_limit(&self, hops: u8) -> io::Result<()> {
         let v4 = self.local_addr()?.is_ipv4();
         socket_options::set_hop_limit(&self.socket, v4, hops)
@@ -295,7 +294,7 @@ impl DatagramSocket {
     /// Says what becomes of packets sent from now on that are larger than the path carries whole.
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_path_mtu_discovery(&self, mode: PathMtuDiscovery) -> io::Result<()> {
         mode.apply(&self.socket, self.local_addr()?.is_ipv4())
     }
@@ -307,7 +306,7 @@ impl DatagramSocket {
     pub fn send(&mut self, datagram: &[u8]) -> io::Result<SendId> {
         let outcome = self.hand_over(datagram).or_else(|error| {
             // An ICMP error about an earlier packet is reported by whichever call comes next,
-            // and that call does nothing else: the notice tells, and this packet still goes.
+            // and that call does nothing else. The notice has the error, and this packet is still sent.
             self.restart_ids()?;
             if is_icmp_errno(&error) {
                 self.hand_over(datagram)
@@ -355,7 +354,7 @@ impl DatagramSocket {
     /// The next packet received, or `None` when none is waiting.
     ///
     /// # Errors
-    /// Those of the kernel; ICMP errors are no errors here but [`Notice`]s.
+    /// Errors of the kernel; ICMP errors are no errors here but [`Notice`]s.
     pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         loop {
             let message = match receive_message(&self.socket, buffer, 0) {
@@ -393,10 +392,10 @@ impl DatagramSocket {
         }
     }
 
-    /// The next thing that the kernel told about packets sent, or `None`.
+    /// The next notice of the kernel about packets sent, or `None`.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn take_notice(&mut self) -> io::Result<Option<Notice>> {
         if self.notices.is_empty() {
             self.read_error_queue()?;
@@ -408,7 +407,7 @@ impl DatagramSocket {
     /// Returns early when a signal was handled.
     ///
     /// # Errors
-    /// Those of ppoll(2).
+    /// Errors of ppoll(2).
     pub fn wait_until(&self, deadline_ns: u64) -> io::Result<()> {
         crate::wait::until(&[self.socket.as_fd()], deadline_ns)
     }
@@ -430,7 +429,7 @@ impl DatagramSocket {
                     });
                 }
                 QueueEntry::Expired { by, kernel_ns } => {
-                    // A router that quotes less says nothing that could be told from others'.
+                    // A router that quotes less does not show which packet it means.
                     if message.len == QUOTED_BYTES {
                         self.notices.push_back(Notice::Expired(Expired {
                             by,
@@ -456,8 +455,7 @@ impl DatagramSocket {
         Ok(())
     }
 
-    /// Makes the kernel number packets from 0 again: after a send that failed nobody knows
-    /// whether it took a number.
+    /// Makes the kernel number packets from 0 again: after a send that failed it is unknown whether that took a number.
     fn restart_ids(&mut self) -> io::Result<()> {
         self.read_error_queue()?;
         // The packet that failed may already have left a stamp under the next number.
@@ -479,7 +477,7 @@ impl AsFd for DatagramSocket {
 /// PR_SET_TIMERSLACK).
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn set_exact_timers() -> io::Result<()> {
     // Zero would mean the default.
     Ok(nix::sys::prctl::set_timerslack(1)?)

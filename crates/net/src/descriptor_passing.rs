@@ -15,7 +15,7 @@ pub const MAX_DESCRIPTORS: usize = 8;
 /// Sends bytes with descriptors attached to the first of them.
 ///
 /// # Errors
-/// Those of the kernel; [`io::ErrorKind::WriteZero`] when not all bytes went, which happens only to
+/// Errors of the kernel; [`io::ErrorKind::WriteZero`] when not all bytes went, which happens only to
 /// more than a socket's buffer holds.
 pub fn send(stream: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let raw: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
@@ -36,7 +36,7 @@ pub fn send(stream: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -
 /// Receives what there is, at most what `buffer` holds, and the descriptors attached to it.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn receive(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = nix::cmsg_space!([RawFd; MAX_DESCRIPTORS]);
     let mut slices = [IoSliceMut::new(buffer)];
@@ -72,7 +72,7 @@ pub struct Peer {
 /// Whom this socket leads to (SO_PEERCRED).
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let credentials = getsockopt(stream, sockopt::PeerCredentials)?;
     Ok(Peer {

@@ -1,4 +1,4 @@
-//! By which way packets leave this host.
+//! The interface or source address by which packets leave this host.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use crate::socket_options::local_address;
 /// kernel would cut a longer one without a word.
 const MAX_NAME_BYTES: usize = 15;
 
-/// The way out of this host; by default the one that the routing table says.
+/// The outlet of this host that packets take; by default the routing table decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outlet {
     /// The interface, by its name (SO_BINDTODEVICE).
@@ -21,7 +21,7 @@ pub struct Outlet {
     pub source: Option<IpAddr>,
 }
 
-/// Why packets cannot leave by a way.
+/// Why packets cannot leave by an outlet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OutletError {
     /// There is no such interface.
@@ -111,7 +111,7 @@ impl Outlet {
     }
 }
 
-/// The address that packets to a target bear which leave by this way.
+/// The source address of packets to a target that leave by this outlet.
 ///
 /// # Errors
 /// When there is no route to it.

@@ -1,6 +1,5 @@
-//! Sockets that any user may open and that are told of ICMP errors about what they sent, through
-//! their error queue (ip(7), IP_RECVERR): how a path is explored without CAP_NET_RAW, as
-//! tracepath(8) does it. They never block.
+//! Sockets that any user may open and that receive ICMP errors about what they sent through their error queue (ip(7),
+//! IP_RECVERR). They explore a path without CAP_NET_RAW, as tracepath(8) does. They never block.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,12 +16,12 @@ use crate::socket_options::{
 };
 use crate::timestamp::{self, Stamped};
 
-/// What the kernel told.
+/// A report of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
     /// A packet entered the packet scheduler.
     Departed {
-        /// Number of the packet, as [`ErrorQueueSocket::send`] told it.
+        /// Number of the packet, as [`ErrorQueueSocket::send`] returned it.
         id: u64,
         /// When, ns of CLOCK_REALTIME.
         ns: u64,
@@ -40,13 +39,13 @@ pub enum Told {
     },
 }
 
-/// An ICMP error, as the error queue tells it.
+/// An ICMP error from the error queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorTold {
     pub by: IpAddr,
     pub kind: u8,
     pub code: u8,
-    /// The MTU, where it tells one; otherwise zero.
+    /// The MTU that it reports, if any; otherwise zero.
     pub mtu_bytes: u32,
     /// The port that the packet was sent to; zero for echoes.
     pub port: u16,
@@ -58,15 +57,15 @@ pub struct ErrorTold {
     pub hop_limit: Option<u8>,
 }
 
-/// A socket of an unprivileged user that is told of errors.
+/// A socket of an unprivileged user that receives ICMP errors.
 #[derive(Debug)]
 pub struct ErrorQueueSocket {
     socket: Socket,
     v4: bool,
-    /// Number of the packet that the kernel calls 0, and that of the next to be sent.
+    /// Our number of the packet that the kernel calls 0. `next_id` is the number of the next packet.
     first_id: u64,
     next_id: u64,
-    /// Read from the queue, and not told yet.
+    /// Read from the queue, and not returned yet.
     pending: VecDeque<Told>,
 }
 
@@ -74,12 +73,12 @@ impl ErrorQueueSocket {
     /// A UDP socket towards `target`, whose port each packet may change.
     ///
     /// # Errors
-    /// Those of the kernel, such as no route to `target`, or no such way out.
+    /// Errors of the kernel, such as no route to `target`, or no such outlet.
     pub fn udp(target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
         Self::open(target, Protocol::UDP, outlet)
     }
 
-    /// A ping socket (icmp(7)) towards `target`, and the identifier that its echoes bear.
+    /// A ping socket (icmp(7)) towards `target`, and the identifier of its echoes.
     ///
     /// # Errors
     /// Where net.ipv4.ping_group_range does not allow it: `EACCES`.
@@ -122,7 +121,7 @@ impl ErrorQueueSocket {
     /// kernel's to set.
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_traffic_class(&self, class: u8) -> io::Result<()> {
         set_of(&self.socket, self.v4, TRAFFIC_CLASS, class.into())
     }
@@ -131,7 +130,7 @@ impl ErrorQueueSocket {
     /// the path's MTU (IP_PMTUDISC_PROBE).
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_dont_fragment(&self, dont: bool) -> io::Result<()> {
         let mode = match dont {
             true => PathMtuDiscovery::Probe,
@@ -140,8 +139,8 @@ impl ErrorQueueSocket {
         mode.apply(&self.socket, self.v4)
     }
 
-    /// Sends to `to` with a hop limit, and tells the number of the packet. An error about an
-    /// earlier packet, which the kernel reports by the next call, does not keep this one.
+    /// Sends to `to` with a hop limit, and returns the number of the packet. An error about an earlier packet, which
+    /// the kernel reports at the next call, does not stop this one.
     ///
     /// # Errors
     /// When our own machine does not send it.
@@ -154,7 +153,7 @@ impl ErrorQueueSocket {
     ) -> io::Result<u64> {
         set_hop_limit(&self.socket, self.v4, hop_limit)?;
         let to = to.into();
-        // Told is cleared; the message itself is in the queue.
+        // Clears the pending error. The ICMP message itself stays in the error queue.
         let _ = self.socket.take_error();
         let mut sent = self.socket.send_to(payload, &to);
         if sent.is_err() {
@@ -170,8 +169,8 @@ impl ErrorQueueSocket {
         Ok(self.next_id - 1)
     }
 
-    /// Makes the kernel number packets from 0 again: after a send that failed nobody knows
-    /// whether it took a number. Departures that are in the queue are given up.
+    /// Makes the kernel number packets from 0 again: after a send that failed it is unknown whether that took a number.
+    /// Departures that are in the queue are discarded.
     fn restart_ids(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         while let Some(told) = self.queued(buffer)? {
             if !matches!(told, Told::Departed { .. }) {
@@ -182,10 +181,10 @@ impl ErrorQueueSocket {
         timestamp::enable(&self.socket, Stamped::Both)
     }
 
-    /// The next thing that the kernel told, or `None` when there is nothing.
+    /// The next report of the kernel, or `None` when there is none.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Told>> {
         if let Some(told) = self.pending.pop_front() {
             return Ok(Some(told));
@@ -193,8 +192,8 @@ impl ErrorQueueSocket {
         if let Some(told) = self.queued(buffer)? {
             return Ok(Some(told));
         }
-        // The error of an ICMP message is told here too, and cleared by it; the message itself is in
-        // the error queue.
+        // This call also returns and clears the pending error of an ICMP message. The message itself is in the error
+        // queue.
         let Ok(Some(message)) = receive_message(&self.socket, buffer, 0) else {
             return Ok(None);
         };
@@ -232,7 +231,7 @@ impl AsFd for ErrorQueueSocket {
     }
 }
 
-/// What an entry of the error queue tells.
+/// The report in an entry of the error queue.
 fn queue_entry(control: &[u8], port: u16, payload: &[u8]) -> Option<Told> {
     let error = ExtendedError::find(control)?;
     let beside = Beside::parse(control);

@@ -1,4 +1,4 @@
-//! What a driver tells of its interface: ethtool's ioctl (`linux/ethtool.h`, SIOCETHTOOL).
+//! What a driver reports about its interface: ethtool's ioctl (`linux/ethtool.h`, SIOCETHTOOL).
 //!
 //! The ioctl and not its successor over netlink: only the ioctl has the drivers' own counters, and
 //! every kernel has it. Nothing here changes anything.
@@ -38,7 +38,7 @@ const FEATURES: u32 = 4;
 /// Length of a name (`ETH_GSTRING_LEN`).
 const NAME_BYTES: usize = 32;
 
-/// What stands for an unknown speed (`SPEED_UNKNOWN`).
+/// The value for an unknown speed (`SPEED_UNKNOWN`).
 const UNKNOWN_SPEED: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Ethtool {
     /// When there is no descriptor or no memory left.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
-            // Any socket will do; this one is bound to a port that nobody can reach from outside.
+            // Any socket will do; this one is bound to a port of the loopback that no other host can reach.
             socket: UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?,
             buffer: Buffer::new()?,
         })
@@ -72,7 +72,7 @@ impl Ethtool {
     /// Who drives it.
     ///
     /// # Errors
-    /// When the driver does not tell, or the interface has gone.
+    /// When the driver does not report it, or the interface is gone.
     pub fn driver(&mut self, interface: &str) -> io::Result<Driver> {
         let answer = self.ask(interface, &[GET_DRIVER])?;
         Ok(Driver {
@@ -82,10 +82,10 @@ impl Ethtool {
         })
     }
 
-    /// The link as it is and as it could be.
+    /// The current mode of the link, and the modes that it supports.
     ///
     /// # Errors
-    /// When the driver does not tell, or the interface has gone.
+    /// When the driver does not report it, or the interface is gone.
     pub fn link(&mut self, interface: &str) -> io::Result<LinkMode> {
         /// Where the masks follow (`struct ethtool_link_settings`).
         const MASKS_AT: usize = 48;
@@ -114,7 +114,7 @@ impl Ethtool {
                 1 => Some(Duplex::Full),
                 _ => None,
             },
-            // A driver without the modes says "off" for want of anything to negotiate.
+            // A driver without the modes reports "off", as it has nothing to negotiate.
             autonegotiation: link_mode::best(mask(0)).map(|_| byte(answer, 11) == 1),
             best_speed_bps: best(0),
             offered_speed_bps: best(1),
@@ -125,7 +125,7 @@ impl Ethtool {
     /// Pause frames.
     ///
     /// # Errors
-    /// When the driver does not tell, or the interface has gone.
+    /// When the driver does not report it, or the interface is gone.
     pub fn pause(&mut self, interface: &str) -> io::Result<Pause> {
         let answer = self.ask(interface, &[GET_PAUSE])?;
         Ok(Pause {
@@ -138,7 +138,7 @@ impl Ethtool {
     /// Descriptor rings.
     ///
     /// # Errors
-    /// When the driver does not tell, or the interface has gone.
+    /// When the driver does not report it, or the interface is gone.
     pub fn rings(&mut self, interface: &str) -> io::Result<Rings> {
         let answer = self.ask(interface, &[GET_RINGS])?;
         Ok(Rings {
@@ -152,7 +152,7 @@ impl Ethtool {
     /// Hardware queues.
     ///
     /// # Errors
-    /// When the driver does not tell, or the interface has gone.
+    /// When the driver does not report it, or the interface is gone.
     pub fn channels(&mut self, interface: &str) -> io::Result<Channels> {
         let answer = self.ask(interface, &[GET_CHANNELS])?;
         Ok(Channels {
@@ -166,7 +166,7 @@ impl Ethtool {
     /// Interrupt coalescing; the kernel has microseconds.
     ///
     /// # Errors
-    /// When the driver does not tell, or the interface has gone.
+    /// When the driver does not report it, or the interface is gone.
     pub fn coalescing(&mut self, interface: &str) -> io::Result<Coalescing> {
         let answer = self.ask(interface, &[GET_COALESCING])?;
         let seconds = |place: usize| f64::from(word(answer, place)) / 1e6;
@@ -176,7 +176,7 @@ impl Ethtool {
             send_s: seconds(5),
             send_packets: word(answer, 6),
             adaptive_receive: word(answer, 10) != 0,
-            // Only netlink tells ([`crate::netlink::driver`]).
+            // Only netlink reports it ([`crate::netlink::driver`]).
             adaptive_receive_possible: None,
             adaptive_send: word(answer, 11) != 0,
         })
@@ -185,7 +185,7 @@ impl Ethtool {
     /// Whether energy-efficient Ethernet is in use.
     ///
     /// # Errors
-    /// When the driver does not tell, or the interface has gone.
+    /// When the driver does not report it, or the interface is gone.
     pub fn energy_efficient(&mut self, interface: &str) -> io::Result<bool> {
         self.ask(interface, &[GET_ENERGY])
             .map(|answer| word(answer, 4) != 0)
@@ -247,10 +247,10 @@ impl Ethtool {
             .collect())
     }
 
-    /// What the optical module tells; `None` where its kind of memory is not known.
+    /// What the optical module reports; `None` where its kind of memory is not known.
     ///
     /// # Errors
-    /// When there is no module, it does not tell, or this user may not ask (CAP_NET_ADMIN).
+    /// When there is no module, it does not answer, or this user may not ask (CAP_NET_ADMIN).
     pub fn module(&mut self, interface: &str) -> io::Result<Option<Module>> {
         let answer = self.ask(interface, &[GET_MODULE])?;
         let (kind, length) = (word(answer, 1), word(answer, 2));

@@ -21,8 +21,8 @@ pub fn sync_data(file: &File) -> io::Result<()> {
 }
 
 /// Lets the kernel forget what it keeps of the file in memory (posix_fadvise(2),
-/// POSIX_FADV_DONTNEED), so that it is read from the disk the next time. Only advice: a file that
-/// has no disk stays as it is.
+/// POSIX_FADV_DONTNEED), so that it is read from the disk the next time. Only advice: it has no effect on a file that
+/// is not on a disk.
 pub fn forget_cached(file: &File) {
     // SAFETY: the descriptor is borrowed, hence open; the call takes only numbers.
     let _ = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
@@ -73,7 +73,7 @@ pub fn allow_descriptors(count: u64) -> io::Result<()> {
 /// Size of a page of memory, in which the kernel counts (sysconf(3)).
 pub fn page_bytes() -> u64 {
     let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
-    // Every Linux tells it; 4 KiB is what nearly all have.
+    // Every Linux reports it; 4 KiB is by far the most common size.
     size.ok()
         .flatten()
         .and_then(|bytes| u64::try_from(bytes).ok())
@@ -90,7 +90,7 @@ mod tests {
         let (soft, _) = descriptor_limits().unwrap();
         allow_descriptors(soft).unwrap();
         assert_eq!(descriptor_limits().unwrap().0, soft);
-        // Above what the kernel allows anybody (fs.nr_open).
+        // Above what the kernel allows any process (fs.nr_open).
         assert!(allow_descriptors(u64::MAX - 1).is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! Taking TCP connections that pass through this machine for somebody else, with policy routing
-//! alone (ip-rule(8)): packets with the port are routed to a socket here whatever their address,
-//! and the sockets may use the addresses of both ends (IP_TRANSPARENT, ip(7)).
+//! Intercepts TCP connections between other hosts that pass through this machine, with policy routing alone
+//! (ip-rule(8)): packets to the port are routed to a socket here whatever their address, and the sockets may use the
+//! addresses of both ends (IP_TRANSPARENT, ip(7)).
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,8 +11,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::netlink::{Netlink, NetlinkError, PortOf, interface_index};
 use crate::sysctl;
 
-/// A routing table of our own, in which every address is this machine's. Any number above 255
-/// that nobody else uses.
+/// A routing table of our own, in which every address belongs to this machine. Any number above 255 that no other
+/// program uses.
 const TABLE: u32 = 7586;
 
 /// Before the main table, which is looked at with 32766 (ip-rule(8)).
@@ -31,7 +31,7 @@ fn has_ipv6() -> bool {
 /// thread, for good.
 ///
 /// # Errors
-/// Those of the kernel: it may lack policy routing.
+/// Errors of the kernel: it may lack policy routing.
 pub fn intercept(clients: &str, servers: &str, port: u16) -> Result<(), NetlinkError> {
     let loopback =
         interface_index("lo").map_err(NetlinkError::when(|| "find the interface lo".to_owned()))?;
@@ -48,12 +48,11 @@ pub fn intercept(clients: &str, servers: &str, port: u16) -> Result<(), NetlinkE
     Ok(())
 }
 
-/// Listens on a port of all addresses, those of others too: an accepted connection's local address
-/// is the one that the client meant. IPv4 comes in IPv6's form (RFC 4291, section 2.5.5.2) where
-/// there is IPv6.
+/// Listens on a port of all addresses, including addresses of other hosts: an accepted connection's local address is
+/// the one that the client connected to. IPv4 comes in IPv6's form (RFC 4291, section 2.5.5.2) where there is IPv6.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn listen(port: u16) -> io::Result<TcpListener> {
     let everywhere = match has_ipv6() {
         true => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
@@ -71,7 +70,7 @@ pub fn listen(port: u16) -> io::Result<TcpListener> {
 /// Connects to `server` with the address and port of `client`.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn connect_as(
     client: SocketAddr,
     server: SocketAddr,
@@ -83,7 +82,7 @@ pub fn connect_as(
     Ok(socket.into())
 }
 
-/// A socket of an address's family that may use anybody's address.
+/// A socket of an address's family that may use the address of any host.
 fn transparent(like: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(like), Type::STREAM, Some(Protocol::TCP))?;
     match like {

@@ -7,11 +7,11 @@ use std::ptr::NonNull;
 
 use crate::file::page_bytes;
 
-/// A file mapped whole. What is in it changes under its readers when somebody writes the
-/// file, so bytes are only copied in and out and never lent.
+/// A file mapped whole. Its bytes change under a reader when the file is written, so they are only copied in and out
+/// and never borrowed.
 ///
-/// The file must not be cut while it is mapped: touching what is gone kills the process (SIGBUS).
-/// So it takes only files without a name, which nobody else can open.
+/// The file must not be truncated while it is mapped: access beyond its end kills the process (SIGBUS). So only files
+/// without a name are mapped, which no other process can open.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
@@ -95,7 +95,7 @@ impl Mapping {
     /// Share of the file that is in memory.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn in_memory_ratio(&self) -> io::Result<f64> {
         let page = usize::try_from(page_bytes()).unwrap_or(4096).max(1);
         let mut pages = vec![0_u8; self.length.div_ceil(page)];
@@ -112,7 +112,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `new` made, to which nobody has a reference now.
+        // SAFETY: the mapping that `new` made, to which no reference exists now.
         let _ = unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

@@ -124,7 +124,7 @@ impl MulticastRouter {
         }
     }
 
-    /// The router's number for an interface, which it is told of at its first use.
+    /// The router's number for an interface, which is added to the router at its first use.
     fn interface(&mut self, index: u32) -> io::Result<u16> {
         if let Some(known) = self.interfaces.iter().position(|i| *i == index) {
             return Ok(known as u16);

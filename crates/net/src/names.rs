@@ -1,5 +1,5 @@
-//! The name of an address, and what a name stands for, as the system's resolver knows them
-//! (getnameinfo(3), getaddrinfo(3)): hosts files, DNS.
+//! The name of an address, and the canonical name of a name, from the system's resolver (getnameinfo(3),
+//! getaddrinfo(3)): hosts files, DNS.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -63,8 +63,9 @@ fn port_in(services: &str, service: &str) -> Option<u16> {
     })
 }
 
-/// What a name stands for: at the end of its aliases (CNAME, RFC 1034 section 3.6.2; hosts files), or with the
-/// search domain. `None` where that is itself, or not known. It asks the network as [`name_of`] does.
+/// The canonical name of a name: the end of its chain of aliases (CNAME, RFC 1034 section 3.6.2; hosts files), or the
+/// name with the search domain. `None` where that is the name itself, or not known. It asks the network as [`name_of`]
+/// does.
 pub fn canonical_name(name: &str) -> Option<String> {
     let asked = CString::new(name).ok()?;
     // SAFETY: an addrinfo is integers and pointers, of which all may be zero: no wishes.

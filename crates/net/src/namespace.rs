@@ -111,7 +111,7 @@ impl Doors<'_> {
 /// Only for a process with a single thread, and it can start none afterwards.
 ///
 /// # Errors
-/// When the descriptors are not those of [`Doors`], or the kernel refuses.
+/// When the descriptors are not from [`Doors`], or the kernel refuses.
 pub fn enter_node(doors: [OwnedFd; DOORS]) -> io::Result<Namespaces> {
     let [user, pid, net, mnt, uts] = doors;
     // The kernel refuses to enter the user namespace that one is in.
@@ -139,7 +139,7 @@ pub(crate) fn make_mounts_private() -> io::Result<()> {
 /// Mounts a file system of the kernel's own (`proc`, `sysfs`, `tmpfs`).
 ///
 /// # Errors
-/// Those of the kernel, which in a user namespace refuses to show what is hidden outside it
+/// Errors of the kernel, which in a user namespace refuses to show what is hidden outside it
 /// (`mount_too_revealing` in `fs/namespace.c`).
 pub fn mount_kernel_fs(kind: &str, at: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -159,7 +159,7 @@ pub fn mount_kernel_fs(kind: &str, at: &Path) -> io::Result<()> {
 /// Mounts one of the kernel's file systems that have devices in them (`devtmpfs`, `devpts`).
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn mount_devices(kind: &str, at: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     Ok(mount(Some(kind), at, Some(kind), flags, None::<&str>)?)
@@ -168,7 +168,7 @@ pub fn mount_devices(kind: &str, at: &Path) -> io::Result<()> {
 /// Shows `from` in the place of `at`.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn bind_mount(from: &Path, at: &Path) -> io::Result<()> {
     Ok(mount(
         Some(from),
@@ -183,7 +183,7 @@ pub fn bind_mount(from: &Path, at: &Path) -> io::Result<()> {
 /// locked together, refuses.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn bind_mount_tree(from: &Path, at: &Path) -> io::Result<()> {
     Ok(mount(
         Some(from),
@@ -197,7 +197,7 @@ pub fn bind_mount_tree(from: &Path, at: &Path) -> io::Result<()> {
 /// Takes a mount away from the tree; what still uses it keeps it.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn detach_mount(at: &Path) -> io::Result<()> {
     Ok(umount2(at, MntFlags::MNT_DETACH)?)
 }

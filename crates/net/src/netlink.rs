@@ -50,7 +50,7 @@ impl Netlink {
     /// Connects in the network namespace of the calling thread, where the socket then stays.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn open() -> Result<Self, NetlinkError> {
         let connection = Connection::open(SockProtocol::NetlinkRoute)
             .map_err(NetlinkError::when(|| "open a netlink socket"))?;

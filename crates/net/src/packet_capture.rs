@@ -33,7 +33,7 @@ const BUFFER_BYTES: usize = 65_535 + VNET_HEADER_BYTES + ETHERNET_BYTES;
 /// What waits to be read at most: a tenth of a second at 1 Gbit/s, in the kernel's count of memory.
 const QUEUE_BYTES: u32 = 32 << 20;
 
-/// A look at an interface that carries Ethernet frames.
+/// A capture of an interface that carries Ethernet frames.
 #[derive(Debug)]
 pub struct Cable {
     socket: Socket,
@@ -67,8 +67,8 @@ pub enum Look<'a> {
 }
 
 impl Cable {
-    /// That of an interface in the network namespace of the calling thread. It can then be read
-    /// from any thread in any namespace.
+    /// A capture of an interface in the network namespace of the calling thread. It can then be read from any thread in
+    /// any namespace.
     ///
     /// # Errors
     /// When there is no such interface, or packet sockets are not allowed (CAP_NET_RAW).
@@ -91,7 +91,7 @@ impl Cable {
     /// The next frame, for which it waits so long.
     ///
     /// # Errors
-    /// Those of the kernel: `ENETDOWN` where the interface is down or gone.
+    /// Errors of the kernel: `ENETDOWN` where the interface is down or gone.
     pub fn next(&mut self, within: Duration) -> io::Result<Look<'_>> {
         let within = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
         wait::until(

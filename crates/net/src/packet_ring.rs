@@ -1,5 +1,5 @@
 //! Captures of an interface through memory that the kernel shares (packet(7), TPACKET_V3): packets come in blocks, and
-//! what nobody took in time is counted.
+//! those that were not read in time are counted.
 
 mod block;
 mod memory;
@@ -26,7 +26,7 @@ const VERSION_3: i32 = 2;
 const HANDED_OVER_MS: u32 = 20;
 /// After this time whatever had passed is handed over: the kernel looks no more often than its clock ticks.
 pub const HANDED_OVER: Duration = Duration::from_millis(3 * HANDED_OVER_MS as u64);
-/// The kernel wants the size of frames, though those of version 3 have any (TPACKET_ALIGNMENT divides it).
+/// The kernel asks for a frame size, although frames of version 3 have any size. A multiple of TPACKET_ALIGNMENT.
 const FRAME_BYTES: u32 = 2048;
 
 /// Link types (the list of LINKTYPE_ values of libpcap).
@@ -35,7 +35,7 @@ const COOKED_2: u16 = 276;
 /// Both addresses of Ethernet, behind which a VLAN tag stands.
 const ADDRESSES_BYTES: usize = 12;
 
-/// The interface of that name stands for all of them.
+/// The name that means all interfaces.
 pub const ANY: &str = "any";
 /// The number of all interfaces in addresses of packet sockets.
 const ALL: u32 = 0;
@@ -52,7 +52,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// That of this name in the network namespace of the calling thread, or all of them by [`ANY`].
+    /// The interface of this name in the network namespace of the calling thread, or all interfaces for [`ANY`].
     ///
     /// # Errors
     /// When there is none, or packet sockets are not allowed (CAP_NET_RAW).
@@ -90,7 +90,7 @@ impl Interface {
 
     /// Takes packets from now on: of each at most `snaplen` bytes, and only those that a program for [`Self::link`] lets
     /// pass. One for another link than Ethernet, or with a VLAN tag that the kernel keeps elsewhere, passes here whatever
-    /// the program says: who cares looks at the packet again.
+    /// the program decides: a caller that minds checks the packet again.
     ///
     /// # Errors
     /// When the kernel refuses the memory, the program, or the interface.
@@ -147,8 +147,8 @@ fn has_ethernet(hardware: u16) -> bool {
     matches!(hardware, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK)
 }
 
-/// A program that keeps so much of what passes another. The kernel takes VLAN tags out of packets before programs see
-/// them, so those with one pass. An empty program lets all pass.
+/// A program that keeps `snaplen` bytes of each packet that passes `program`. The kernel removes VLAN tags from packets
+/// before programs see them, so packets with a tag pass. An empty program passes all.
 fn passing(program: &[Instruction], snaplen: u32) -> Vec<SockFilter> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -191,17 +191,17 @@ pub struct PacketRing {
     /// What is left of the block that was handed over.
     taken: Option<Block>,
     is_ethernet: bool,
-    /// A packet that the kernel keeps in parts: with its VLAN tag, or the header that stands for any link.
+    /// A packet that the kernel keeps in parts: with its VLAN tag, or with the header that replaces any link header.
     rebuilt: Vec<u8>,
     current: Record,
     dropped: u64,
 }
 
 impl PacketRing {
-    /// Goes on to the next packet; `false` where none came within that time.
+    /// Moves to the next packet; `false` where none came within that time.
     ///
     /// # Errors
-    /// Those of the kernel: `ENETDOWN` where the interface went down or is gone.
+    /// Errors of the kernel: `ENETDOWN` where the interface went down or is gone.
     pub fn advance(&mut self, within: Duration) -> io::Result<bool> {
         let waited = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
         let until_ns = monotonic_ns().saturating_add(waited);
@@ -253,10 +253,10 @@ impl PacketRing {
         }
     }
 
-    /// How many packets were lost since the beginning, since nobody took them in time.
+    /// How many packets were lost since the beginning because they were not read in time.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn dropped(&mut self) -> io::Result<u64> {
         // The kernel forgets them as they are read.
         let more = memory::dropped(&self.socket)?;

@@ -19,7 +19,7 @@ use plumb_model::prefix::Prefix;
 /// pass through it and those that begin in it.
 ///
 /// # Errors
-/// Those of the kernel: `EPROTONOSUPPORT` or `ENOENT` where it lacks nf_tables or its number
+/// Errors of the kernel: `EPROTONOSUPPORT` or `ENOENT` where it lacks nf_tables or its number
 /// generator.
 pub fn deal_out(to: Prefix, first_mark: u32, marks: u32) -> io::Result<()> {
     let edge = |kind| request(kind, 0, 0, NFNL_SUBSYS_NFTABLES, &[]);
@@ -45,7 +45,7 @@ const REGISTER: u32 = 1;
 const MANGLE: u32 = (-150i32) as u32;
 
 /// The chains: name, type, hook (`enum nf_inet_hooks`). Packets from outside are marked before
-/// they are routed; those of this machine have been, and a chain of type `route` routes them again.
+/// they are routed. Packets of this machine are routed already, and a chain of type `route` routes them again.
 const CHAINS: [(&str, &str, u32); 2] = [("passing", "filter", 0), ("own", "route", 3)];
 
 /// The table, and in each of its chains the rule.

@@ -8,11 +8,11 @@ use crate::netlink::{Netlink, NetlinkError};
 use crate::route;
 use crate::tcp::info::get_option;
 
-/// What the kernel holds of the path's MTU: what an ICMP error told it lately
-/// (net/ipv4/route.c, ip_rt_mtu_expires: for ten minutes), or a route says, or the interface.
+/// The path's MTU as the kernel knows it: from an ICMP error within the last ten minutes (net/ipv4/route.c,
+/// ip_rt_mtu_expires), or from the route or the interface.
 ///
 /// # Errors
-/// Those of the kernel, such as no route.
+/// Errors of the kernel, such as no route.
 pub fn known_bytes(to: SocketAddr, outlet: &Outlet) -> io::Result<u32> {
     let (level, option) = match to.ip() {
         IpAddr::V4(_) => (libc::SOL_IP, libc::IP_MTU),
@@ -27,7 +27,7 @@ pub fn known_bytes(to: SocketAddr, outlet: &Outlet) -> io::Result<u32> {
 /// of this host.
 ///
 /// # Errors
-/// When there is no route, and those of the kernel.
+/// When there is no route, and on errors of the kernel.
 pub fn interface_bytes(to: IpAddr, outlet: &Outlet) -> Result<Option<u32>, NetlinkError> {
     match route::next_hop_by(to, outlet)? {
         Some(hop) => Netlink::open()?.mtu_bytes(hop.interface),

@@ -29,8 +29,8 @@ pub enum ForkError {
 pub enum Forked {
     /// The caller; the other side is this process.
     Parent(Pid),
-    /// The first process of a new PID namespace, with mounts of its own that no longer follow or
-    /// reach those of the machine.
+    /// The first process of a new PID namespace, with its own mounts. Changes no longer propagate between them and the
+    /// mounts of the machine.
     First,
 }
 
@@ -80,7 +80,7 @@ pub enum Background {
 /// As [`fork_first`], for a process that can go on without the caller.
 ///
 /// # Errors
-/// Those of [`fork_first`].
+/// Errors of [`fork_first`].
 pub fn fork_background() -> Result<Background, ForkError> {
     let (reader, writer) = io::pipe()?;
     match fork_first()? {
@@ -98,15 +98,15 @@ pub fn fork_background() -> Result<Background, ForkError> {
 /// Whether the calling process is killed when the thread that forked it ends.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn end_with_parent(ends: bool) -> io::Result<()> {
     Ok(nix::sys::prctl::set_pdeathsig(
         ends.then_some(Signal::SIGKILL),
     )?)
 }
 
-/// Closes every descriptor but `kept` and points the standard ones nowhere, so that nobody who
-/// waits for them to be closed waits for this process.
+/// Closes every descriptor but `kept` and points the standard ones at /dev/null, so that a process that waits for their
+/// end does not wait for this process.
 fn leave_descriptors(kept: RawFd) -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;

@@ -17,8 +17,8 @@ pub fn allow_raw_sockets() -> String {
     allow(program.as_deref().unwrap_or(Path::new("plumb")))
 }
 
-/// Whether this user may open any socket for ICMP echo, raw or ping, of IPv4 (`v4`) or IPv6. What
-/// stands in the way besides is no matter here.
+/// Whether this user may open any socket for ICMP echo, raw or ping, of IPv4 (`v4`) or IPv6. Obstacles other than
+/// privileges do not matter here.
 pub fn may_echo(v4: bool) -> bool {
     let (domain, protocol) = match v4 {
         true => (Domain::IPV4, Protocol::ICMPV4),

@@ -90,7 +90,7 @@ pub fn kill_group(child: &Child) {
 /// be waited for. Programs started inherit that; [`start_in`] takes it back.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn block_signals(signals: &[Signal]) -> io::Result<SigSet> {
     let set: SigSet = signals.iter().copied().collect();
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None)?;
@@ -101,17 +101,17 @@ pub fn block_signals(signals: &[Signal]) -> io::Result<SigSet> {
 /// signal that a user or a terminal sends, only by SIGKILL.
 ///
 /// # Errors
-/// Those of the kernel; a process that leads a group cannot get a session.
+/// Errors of the kernel; a process that leads a group cannot get a session.
 pub fn detach() -> io::Result<()> {
     block_signals(&ENDING)?;
     nix::unistd::setsid()?;
     Ok(())
 }
 
-/// Leaves standard output to nobody: its reader sees its end, and what is printed later is lost.
+/// Points standard output at /dev/null: its reader sees the end, and what is printed later is lost.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn close_stdout() -> io::Result<()> {
     let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
     nix::unistd::dup2_stdout(&nowhere)?;
@@ -124,11 +124,11 @@ pub fn close_stdout() -> io::Result<()> {
 /// The thread that waits for the signals ends with the process.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn on_interrupt(flag: Arc<AtomicBool>, asked_by: &'static AtomicI32) -> io::Result<()> {
     let signals = [Signal::SIGINT, Signal::SIGTERM];
     wait_for("interrupt", &signals, move |signal| {
-        // Before the flag: whoever sees that reads this.
+        // Before the flag: a thread that sees the flag reads this.
         asked_by.store(signal as i32, Ordering::Relaxed);
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(128 + signal as i32);
@@ -141,7 +141,7 @@ pub fn on_interrupt(flag: Arc<AtomicBool>, asked_by: &'static AtomicI32) -> io::
 /// The thread that waits for the signal ends with the process.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn on_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
     wait_for("hangup", &[Signal::SIGHUP], move |_| then())
 }
@@ -172,7 +172,7 @@ fn wait_for(
 /// it is the first of a PID namespace, every process in that namespace has ended (pidfd_open(2)).
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn own_pidfd() -> io::Result<OwnedFd> {
     // SAFETY: the call takes two numbers and returns a new descriptor or -1.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };

@@ -37,7 +37,7 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct AnswerSocket {
     socket: Socket,
-    /// Raw sockets of IPv4 are given the IP header too; those of IPv6 are not.
+    /// Raw IPv4 sockets receive the IP header too; raw IPv6 sockets do not.
     ip_header: bool,
 }
 
@@ -89,7 +89,7 @@ impl AnswerSocket {
     /// The next message, or `None` when none is waiting.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Heard>> {
         while let Some(message) = receive_message(&self.socket, buffer, 0)? {
             let beside = Beside::parse(message.control());
@@ -119,8 +119,7 @@ impl AsFd for AnswerSocket {
     }
 }
 
-/// A TCP port kept from other programs, on which nobody listens: to what comes there the kernel
-/// answers with a reset.
+/// A TCP port kept from other programs, on which no socket listens: the kernel answers segments to it with a reset.
 #[derive(Debug)]
 pub struct ReservedPort(Socket);
 
@@ -128,7 +127,7 @@ impl ReservedPort {
     /// Reserves a port of the kernel's choice on a local address.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn tcp(mut address: SocketAddr) -> io::Result<Self> {
         address.set_port(0);
         let domain = Domain::for_address(address);
@@ -140,7 +139,7 @@ impl ReservedPort {
     /// Its address.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn address(&self) -> io::Result<SocketAddr> {
         local_address(&self.0)
     }
@@ -149,7 +148,7 @@ impl ReservedPort {
 /// A classic BPF program (Linux Documentation/networking/filter.rst) that passes what is sent to a
 /// port of a range: behind the IPv4 header, or at the start where there is none.
 fn port_filter(v4: bool, ports: &RangeInclusive<u16>) -> Vec<SockFilter> {
-    /// The port of the destination comes after that of the source.
+    /// The destination port follows the source port (2 bytes).
     const DESTINATION_PORT: u32 = 2;
     let instruction = |code: u32, jt: u8, jf: u8, k: u32| SockFilter::new(code as u16, jt, jf, k);
     let mode = if v4 { libc::BPF_IND } else { libc::BPF_ABS };

@@ -1,4 +1,4 @@
-//! Which way a packet from this host would go: the kernel's own look-up (rtnetlink(7), RTM_GETROUTE).
+//! The route that a packet from this host would take: the kernel's own look-up (rtnetlink(7), RTM_GETROUTE).
 
 use std::net::IpAddr;
 
@@ -9,12 +9,12 @@ use crate::netlink::{Netlink, NetlinkError, NextHop, interface_index};
 /// an address of this host.
 ///
 /// # Errors
-/// When there is no route, and those of the kernel.
+/// When there is no route, and on errors of the kernel.
 pub fn next_hop(to: IpAddr) -> Result<Option<NextHop>, NetlinkError> {
     next_hop_by(to, &Outlet::default())
 }
 
-/// The same by a way out of this host that the caller chooses.
+/// The same through an outlet of this host that the caller chooses.
 ///
 /// # Errors
 /// As [`next_hop`], and when there is no such interface or address.

@@ -25,19 +25,19 @@ pub(crate) const MTU_DISCOVERY: [OptionId; 2] = [
     (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER),
 ];
 
-/// Whether ICMP errors about what was sent are told.
+/// Whether the socket reports ICMP errors about what was sent.
 pub(crate) const ERRORS: [OptionId; 2] = [
     (libc::SOL_IP, libc::IP_RECVERR),
     (libc::SOL_IPV6, libc::IPV6_RECVERR),
 ];
 
-/// Whether the time to live, or hop limit, of what comes in is told.
+/// Whether the socket reports the time to live, or hop limit, of incoming packets.
 pub(crate) const HOPS: [OptionId; 2] = [
     (libc::SOL_IP, libc::IP_RECVTTL),
     (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
 ];
 
-/// Whether the marks of what comes in are told.
+/// Whether the socket reports the DSCP and ECN of incoming packets.
 pub(crate) const MARKS: [OptionId; 2] = [
     (libc::SOL_IP, libc::IP_RECVTOS),
     (libc::SOL_IPV6, libc::IPV6_RECVTCLASS),
@@ -49,8 +49,8 @@ pub(crate) fn set_bytes(
     (level, option): OptionId,
     value: &[u8],
 ) -> io::Result<()> {
-    // SAFETY: the kernel only reads the value, which is alive and as long as it is told. The
-    // descriptor is borrowed, hence open.
+    // SAFETY: the kernel only reads the value, which is alive and has the length that is passed. The descriptor is
+    // borrowed, hence open.
     let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
@@ -99,13 +99,13 @@ pub(crate) fn set_receive_buffer(socket: &Socket, bytes: u32) -> io::Result<()> 
         .or_else(|_| set(socket, (libc::SOL_SOCKET, libc::SO_RCVBUF), bytes))
 }
 
-/// Tells of ICMP errors about what was sent, and the time to live, or hop limit, of what comes in.
+/// Makes a socket report ICMP errors about what was sent, and the time to live, or hop limit, of incoming packets.
 pub(crate) fn tell_errors_and_hops(socket: &Socket, v4: bool) -> io::Result<()> {
     set_of(socket, v4, ERRORS, 1)?;
     set_of(socket, v4, HOPS, 1)
 }
 
-/// Tells how many packets the socket has dropped for want of buffer (socket(7), SO_RXQ_OVFL).
+/// Makes a socket report how many packets it has dropped because its buffer was full (socket(7), SO_RXQ_OVFL).
 pub(crate) fn tell_drops(socket: &Socket) -> io::Result<()> {
     set(socket, (libc::SOL_SOCKET, libc::SO_RXQ_OVFL), 1)
 }

@@ -90,8 +90,8 @@ pub fn run<S: AsRef<str>>(arguments: &[S]) -> Result<String, TcError> {
             let pipe = child.stderr.take();
             pipe.map_or(Ok(0), |mut pipe| pipe.read_to_string(&mut said))
         });
-    // The first process of a lab collects the status of whatever ends in it, of this one too; what
-    // it said tells as much.
+    // The first process of a lab collects the exit status of every process in it, of this one too. Empty error output
+    // then means success.
     let succeeded = child
         .wait()
         .map_or(said.is_empty(), |status| status.success());
@@ -115,7 +115,7 @@ pub fn qdiscs(device: &str) -> Result<Vec<Qdisc>, TcError> {
     })
 }
 
-/// A command as it is typed.
+/// A `tc` command as a user types it.
 pub fn spell<S: AsRef<str>>(arguments: &[S]) -> String {
     arguments
         .iter()
@@ -127,8 +127,8 @@ fn refusal(arguments: &[&str], said: &str) -> TcError {
     if said.contains("Operation not permitted") {
         return TcError::Privilege;
     }
-    // Asking for a discipline by a kind that the kernel lacks is the only way in which adding one
-    // meets ENOENT, which kernels before 4.17 report without words of their own.
+    // Asking for a discipline by a kind that the kernel lacks is the only case in which adding one fails with ENOENT,
+    // which kernels before 4.17 report without a message.
     if said.contains("qdisc kind is unknown")
         || (arguments.contains(&"add") && said.contains("No such file or directory"))
     {

@@ -26,10 +26,10 @@ pub use options::{
 const LISTEN_BACKLOG: i32 = 1024;
 
 /// Makes closing the socket abort the connection: unsent data is dropped and a RST sent
-/// (SO_LINGER with time zero), so that nothing goes on feeding the queues of the path.
+/// (SO_LINGER with time zero), so that no more data enters the queues of the path.
 ///
 /// # Errors
-/// Those of setsockopt.
+/// Errors of setsockopt.
 pub fn abort_on_close(socket: &impl AsFd) -> io::Result<()> {
     SockRef::from(socket).set_linger(Some(Duration::ZERO))
 }
@@ -37,7 +37,7 @@ pub fn abort_on_close(socket: &impl AsFd) -> io::Result<()> {
 /// Makes closing the socket orderly again: what was written is still delivered.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn close_in_order(socket: &impl AsFd) -> io::Result<()> {
     SockRef::from(socket).set_linger(None)
 }
@@ -45,7 +45,7 @@ pub fn close_in_order(socket: &impl AsFd) -> io::Result<()> {
 /// Waits until the connection takes more data or fails; false when `longest` passed first.
 ///
 /// # Errors
-/// Those of poll; an interrupted wait only ends early.
+/// Errors of poll; an interrupted wait only ends early.
 pub fn wait_writable(socket: &impl AsFd, longest: Duration) -> io::Result<bool> {
     wait(socket, PollFlags::POLLOUT, longest)
 }
@@ -54,7 +54,7 @@ pub fn wait_writable(socket: &impl AsFd, longest: Duration) -> io::Result<bool> 
 /// first.
 ///
 /// # Errors
-/// Those of poll; an interrupted wait only ends early.
+/// Errors of poll; an interrupted wait only ends early.
 pub fn wait_readable(file: &impl AsFd, longest: Duration) -> io::Result<bool> {
     wait(file, PollFlags::POLLIN, longest)
 }
@@ -63,7 +63,7 @@ pub fn wait_readable(file: &impl AsFd, longest: Duration) -> io::Result<bool> {
 /// data; false when `longest` passed first.
 ///
 /// # Errors
-/// Those of poll; an interrupted wait only ends early.
+/// Errors of poll; an interrupted wait only ends early.
 pub fn wait_readable_or_writable(socket: &impl AsFd, longest: Duration) -> io::Result<bool> {
     wait(socket, PollFlags::POLLIN | PollFlags::POLLOUT, longest)
 }
@@ -89,7 +89,7 @@ pub enum ConnectError {
     /// Nothing came back in the time given.
     #[error("no answer")]
     TimedOut,
-    /// A router or this host has no way there, or is not allowed to use it.
+    /// A router or this host has no route there, or is not allowed to use it.
     #[error("unreachable ({0})")]
     Unreachable(io::Error),
     /// This host has no port left to connect from (connect(2), EADDRNOTAVAIL).
@@ -117,9 +117,9 @@ impl From<io::Error> for ConnectError {
 
 /// Connects within `timeout`, as `options` ask.
 ///
-/// They are set before connecting, so that the handshake bears them. The congestion control is
-/// set once more after it, since a route (`ip route … congctl`) may impose another as it connects.
-/// A refusal is no error: [`TcpOptions::set`] and [`negotiated`] tell what became of them.
+/// They are set before connecting, so that they apply to the handshake. The congestion control is set once more
+/// afterwards, since a route (`ip route … congctl`) may impose another while connecting. A refused option is no error:
+/// [`TcpOptions::set`] lists it, and [`negotiated`] reports what is in effect.
 ///
 /// With Fast Open, and a cookie of the server from before, nothing leaves until something is
 /// written.
@@ -152,7 +152,7 @@ pub fn connect(
 /// Multipath TCP where the kernel has it; those that do not ask for it are plain TCP.
 ///
 /// # Errors
-/// Those of bind and listen: AddrInUse when another program has the port.
+/// Errors of bind and listen: AddrInUse when another program has the port.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let new = |protocol| Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol));
     let socket = new(Protocol::MPTCP).or_else(|_| new(Protocol::TCP))?;
@@ -181,9 +181,9 @@ pub fn adopt(listener: TcpListener) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Has the kernel repeat what a connection lost at even intervals for the first six times, in place of doubling them, while
-/// little is under way (TCP_THIN_LINEAR_TIMEOUTS): for a connection of few small messages beside a load that fills the
-/// queue which they pass.
+/// Makes the kernel keep the retransmission timeout constant for the first six retransmissions instead of doubling it,
+/// while little is in flight (TCP_THIN_LINEAR_TIMEOUTS). For a connection of few small messages beside a load that
+/// fills the same queue.
 ///
 /// # Errors
 /// Where the kernel does not know it.
@@ -196,7 +196,7 @@ pub fn retry_evenly(socket: &impl AsFd) -> io::Result<()> {
 /// Accepts a connection within `longest`.
 ///
 /// # Errors
-/// WouldBlock when none came; those of accept.
+/// WouldBlock when none came; errors of accept.
 pub fn accept(listener: &TcpListener, longest: Duration) -> io::Result<(TcpStream, SocketAddr)> {
     wait_readable(listener, longest)?;
     let (socket, peer) = listener.accept()?;

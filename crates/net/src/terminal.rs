@@ -34,14 +34,14 @@ fn of_row(window: libc::winsize) -> Option<usize> {
 }
 
 /// Width and height of the one on standard output, in characters; `None` when standard output is no
-/// terminal, or one that does not tell.
+/// terminal, or one that does not report its size.
 pub fn size() -> Option<(usize, usize)> {
     let window = window(&stdout())?;
     let rows = window.ws_row;
     (rows > 0).then_some((of_row(window)?, rows.into()))
 }
 
-/// What the terminal tells; zero is what it does not know.
+/// The size that the terminal reports; zero where it does not know.
 fn window(output: &(impl IsTerminal + AsRawFd)) -> Option<libc::winsize> {
     if !output.is_terminal() {
         return None;
@@ -74,8 +74,7 @@ pub fn take_foreground() {
     }
 }
 
-/// A terminal that passes every byte as it is, in both directions, for as long as this lives; what was set before is set
-/// again then.
+/// A terminal that passes every byte unchanged in both directions. Dropping this restores the settings from before.
 #[derive(Debug)]
 pub struct Raw<T: AsFd> {
     terminal: T,
@@ -104,7 +103,7 @@ impl<T: AsFd> Drop for Raw<T> {
 /// controls; returns the side from which what it prints is read, and to which its input is written.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn start_on_new(command: &mut Command, (rows, columns): (u16, u16)) -> io::Result<OwnedFd> {
     let size = Winsize {
         ws_row: rows,
@@ -130,8 +129,8 @@ pub fn start_on_new(command: &mut Command, (rows, columns): (u16, u16)) -> io::R
     Ok(master)
 }
 
-/// The keys of the terminal on standard input, each told as it is pressed and not shown. Ctrl-C is
-/// the signal that it always is. When dropped, the terminal is as it was before.
+/// The keys of the terminal on standard input, each read at once and not echoed. Ctrl-C still sends SIGINT. Dropping
+/// this restores the settings from before.
 #[derive(Debug)]
 pub struct Keys {
     before: Termios,
@@ -162,7 +161,7 @@ impl Keys {
 
     /// What was pressed since the last time, as the terminal sends it.
     pub fn read(&self) -> Vec<u8> {
-        /// More than anybody presses between two looks.
+        /// More keys than a user presses between two reads.
         const MOST: usize = 64;
         let mut buffer = [0; MOST];
         let read = nix::unistd::read(stdin(), &mut buffer).unwrap_or(0);

@@ -40,12 +40,12 @@ pub(crate) fn enable(socket: &Socket, stamped: Stamped) -> io::Result<()> {
     }
 }
 
-/// Waits until the kernel stamps what it receives, and says whether it was seen to.
+/// Waits until the kernel timestamps what it receives; returns whether it does.
 ///
 /// The first socket to ask switches stamping on through a work queue (net/core/dev.c,
 /// net_enable_timestamp), so that packets may still come in without stamps for a while. To be
-/// called while a socket that asked is open; it passes packets over the loopback until one
-/// bears a stamp, for at most 50 ms, which is also what it waits where there is no loopback.
+/// called while a socket that asked is open; it sends packets over the loopback until one has a timestamp, for at most
+/// 50 ms. Without a loopback it waits 50 ms.
 pub(crate) fn await_receive_stamps() -> bool {
     (0..50).any(|_| match loopback_packet_is_stamped() {
         Ok(true) => true,

@@ -77,7 +77,7 @@ impl Tun {
     /// is none waiting.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn read(
         &self,
         header: &mut [u8; VNET_HEADER_BYTES],
@@ -94,7 +94,7 @@ impl Tun {
     /// Hands the kernel one packet. The receiving network stack runs within the call.
     ///
     /// # Errors
-    /// Those of the kernel; a malformed packet is `EINVAL`.
+    /// Errors of the kernel; a malformed packet is `EINVAL`.
     pub fn write(&self, header: &[u8; VNET_HEADER_BYTES], packet: &[u8]) -> io::Result<()> {
         writev(
             &self.file,

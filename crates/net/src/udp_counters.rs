@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 /// Datagrams that came to this host and reached no program, since its namespace was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UdpCounters {
-    /// All that could not be delivered for another reason than that nobody listens (InErrors).
+    /// Datagrams not delivered for any reason but a port without a socket (InErrors).
     pub in_errors: u64,
-    /// Of them, for want of room in a socket's receive buffer (RcvbufErrors).
+    /// Of them, because a socket's receive buffer was full (RcvbufErrors).
     pub rcvbuf_errors: u64,
     /// Of them, with a wrong checksum (InCsumErrors).
     pub csum_errors: u64,
@@ -17,7 +17,7 @@ pub struct UdpCounters {
 }
 
 impl UdpCounters {
-    /// As they stand, IPv4 and IPv6 together; nothing where the kernel does not tell.
+    /// Their current values, IPv4 and IPv6 together; `None` where the kernel does not report them.
     pub fn read() -> Option<Self> {
         // The thread's: /proc/net follows the first thread of the process.
         let v4 = std::fs::read_to_string("/proc/thread-self/net/snmp").ok()?;
@@ -77,16 +77,16 @@ impl UdpCounters {
 /// Datagrams that came to a UDP socket and that its program did not get.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// For want of room in its receive buffer; with GRO, trains of datagrams. At most so many, where other
-    /// sockets of the namespace had no room either.
+    /// Because its receive buffer was full; with GRO, trains of datagrams. An upper bound where buffers of other
+    /// sockets in the namespace were full too.
     pub full: u64,
     /// Because their checksum was wrong: the path corrupted them.
     pub corrupted: u64,
 }
 
-/// Tells the two apart. The kernel counts both as drops of the socket (`sk_drops`: SO_RXQ_OVFL, SO_MEMINFO;
-/// Linux `net/ipv4/udp.c`, `__udp_queue_rcv_one_skb` and `udp_recvmsg`); only the counters of the namespace
-/// say for which reason.
+/// Counts the two separately. The kernel counts both as drops of the socket (`sk_drops`: SO_RXQ_OVFL, SO_MEMINFO; Linux
+/// `net/ipv4/udp.c`, `__udp_queue_rcv_one_skb` and `udp_recvmsg`); only the counters of the namespace say for which
+/// reason.
 #[derive(Debug)]
 pub struct SocketDrops {
     before: Option<UdpCounters>,
@@ -110,7 +110,7 @@ impl SocketDrops {
         }
     }
 
-    /// Those of a socket that dropped so many in all.
+    /// The drops of a socket, by reason; `all` is their total since the socket was opened.
     pub fn of(&mut self, all: u64) -> Drops {
         if all != self.all {
             self.all = all;
@@ -119,8 +119,8 @@ impl SocketDrops {
         Drops::of(all, self.since)
     }
 
-    /// Those of a socket of probes, which are small: up to 76 bytes (`CHECKSUM_BREAK`) the kernel verifies before it
-    /// looks for the socket. So those count that came to any of the namespace.
+    /// The drops of a socket of probes, which are small: up to 76 bytes (`CHECKSUM_BREAK`) the kernel verifies the
+    /// checksum before it looks up the socket. So corrupted datagrams to any socket of the namespace count.
     pub(crate) fn of_probes(&mut self, all: Option<u32>) -> Drops {
         let all = all.map_or(self.all, u64::from);
         if all == self.all && self.read.elapsed() >= READ_EVERY {
@@ -150,7 +150,8 @@ impl Drops {
         }
     }
 
-    /// What these are after a message with which the kernel told of `all`, if it did; the reasons are known of UDP.
+    /// The drops after a message; `all` is the total that the kernel reported with it, if it did. `reasons` exist only
+    /// for UDP.
     pub(crate) fn after(self, reasons: Option<&mut SocketDrops>, all: Option<u32>) -> Self {
         match (reasons, all) {
             (Some(reasons), all) => reasons.of_probes(all),
@@ -159,11 +160,11 @@ impl Drops {
         }
     }
 
-    /// Of all that a socket dropped, by what its namespace counted meanwhile.
+    /// Splits `all` that a socket dropped by what its namespace counted in the same time.
     fn of(all: u64, since: Option<UdpCounters>) -> Self {
         let full = since.map_or(all, |since| {
             let no_room = since.rcvbuf_errors.saturating_add(since.mem_errors);
-            // What has no reason there, as what a socket's filter refuses, is this host's doing.
+            // Drops without a counter, such as by a socket's filter, are this host's doing.
             all.min(no_room).max(all.saturating_sub(since.csum_errors))
         });
         Self {
@@ -222,7 +223,7 @@ mod tests {
         // Other sockets had some, too.
         assert_eq!(of(10, 0, 25), (0, 10));
         assert_eq!(of(10, 25, 4), (10, 0));
-        // For a reason that is not counted, and where the kernel tells nothing.
+        // For a reason that is not counted, and where the kernel reports nothing.
         assert_eq!(of(10, 0, 0), (10, 0));
         let silent = Drops::of(10, None);
         assert_eq!((silent.full, silent.corrupted), (10, 0));

@@ -45,7 +45,7 @@ pub struct Heard<'a> {
     pub drops: Drops,
 }
 
-/// What the kernel told of a packet that was sent.
+/// A report of the kernel about a packet that was sent.
 #[derive(Debug, Clone, Copy)]
 pub enum Told<'a> {
     /// It entered the packet scheduler.
@@ -76,7 +76,7 @@ pub struct UnconnectedSocket {
     /// A raw socket of IPv4 is given the IP header too.
     ip_header: bool,
     stamped: Stamped,
-    /// Number of the packet that the kernel calls 0, and that of the next to be sent.
+    /// Our number of the packet that the kernel calls 0. `next_id` is the number of the next packet.
     first_id: u64,
     next_id: u64,
     received: Batch,
@@ -92,7 +92,7 @@ impl UnconnectedSocket {
     /// receiving as many packets.
     ///
     /// # Errors
-    /// When neither is allowed, or the way out does not exist.
+    /// When neither is allowed, or the outlet does not exist.
     pub fn open(
         v4: bool,
         outlet: &Outlet,
@@ -112,7 +112,7 @@ impl UnconnectedSocket {
     /// A UDP socket of a port of its own, for IPv4 (`v4`) or IPv6.
     ///
     /// # Errors
-    /// Those of the kernel, such as that the way out does not exist.
+    /// Errors of the kernel, such as that the outlet does not exist.
     pub fn udp(v4: bool, outlet: &Outlet, stamp_departures: bool) -> io::Result<Self> {
         let stamped = match stamp_departures {
             true => Stamped::Both,
@@ -176,7 +176,7 @@ impl UnconnectedSocket {
     /// Marks the packets sent from now on with a DSCP (RFC 2474).
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_dscp(&self, dscp: u8) -> io::Result<()> {
         crate::tcp::options::set_dscp(&self.socket, dscp)
     }
@@ -184,7 +184,7 @@ impl UnconnectedSocket {
     /// Lets the packets sent from now on live for so many hops.
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_hop_limit(&self, hops: u8) -> io::Result<()> {
         let v4 = self.socket.domain()? == Domain::IPV4;
         socket_options::set_hop_limit(&self.socket, v4, hops)
@@ -193,7 +193,7 @@ impl UnconnectedSocket {
     /// Says what becomes of packets sent from now on that are larger than the path carries whole.
     ///
     /// # Errors
-    /// Those of setsockopt(2).
+    /// Errors of setsockopt(2).
     pub fn set_path_mtu_discovery(&self, mode: PathMtuDiscovery) -> io::Result<()> {
         mode.apply(&self.socket, self.socket.domain()? == Domain::IPV4)
     }
@@ -228,8 +228,8 @@ impl UnconnectedSocket {
                 header
             })
             .collect();
-        // An ICMP error about an earlier packet is reported by whichever call comes next: this one
-        // clears it, and the error queue tells it.
+        // An ICMP error about an earlier packet is reported by whichever call comes next. This call clears it; the
+        // error queue still has the message.
         let _ = self.socket.take_error();
         let mut sent = self.send_headers(&mut headers);
         if sent.as_ref().is_err_and(is_icmp_errno) {
@@ -241,7 +241,7 @@ impl UnconnectedSocket {
                 Ok(sent)
             }
             Err(error) => {
-                // After a send that failed nobody knows whether it took a number.
+                // After a send that failed it is unknown whether that took a number.
                 if self.stamped == Stamped::Both && error.kind() != ErrorKind::WouldBlock {
                     self.first_id = self.next_id;
                     timestamp::enable(&self.socket, self.stamped)?;
@@ -268,10 +268,10 @@ impl UnconnectedSocket {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Tells of each message that is waiting, at most 64; returns how many there were.
+    /// Calls `each` with every waiting message, at most 64; returns how many there were.
     ///
     /// # Errors
-    /// Those of the kernel; ICMP errors are no errors here, but told by [`UnconnectedSocket::told`].
+    /// Errors of the kernel. An ICMP error is no error here; it is among the kernel's reports about packets sent.
     pub fn receive(&mut self, mut each: impl FnMut(Heard<'_>)) -> io::Result<usize> {
         let count = match self.received.fill(&self.socket, 0) {
             Ok(count) => count,
@@ -300,11 +300,10 @@ impl UnconnectedSocket {
         Ok(count)
     }
 
-    /// Tells what the kernel has to tell of packets sent, at most 64 things; returns how many there
-    /// were.
+    /// Calls `each` with every report of the kernel about packets sent, at most 64; returns how many there were.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn told(&mut self, mut each: impl FnMut(Told<'_>)) -> io::Result<usize> {
         let count = match self.queue.fill(&self.socket, libc::MSG_ERRQUEUE) {
             Ok(count) => count,
@@ -411,7 +410,7 @@ mod tests {
     #[test]
     fn a_closed_port_says_so_by_whom_it_was_asked() {
         let mut socket = UnconnectedSocket::udp(true, &Outlet::default(), true).unwrap();
-        // Bound, so that nobody else has the port, and connected elsewhere, so that it refuses.
+        // Bound, so that no other program has the port, and connected elsewhere, so that it refuses.
         let here = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         here.connect("127.0.0.1:9").unwrap();
         let to = here.local_addr().unwrap();

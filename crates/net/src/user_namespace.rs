@@ -1,5 +1,5 @@
 //! A user namespace for users that are not root (user_namespaces(7)): inside it the caller is root
-//! over what is made there, and nobody outside.
+//! over what is made there, and has no privilege outside.
 
 use std::io;
 

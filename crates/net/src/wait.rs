@@ -13,9 +13,9 @@ use crate::clock::monotonic_ns;
 /// reaches `deadline_ns`. Returns early when a signal was handled.
 ///
 /// # Errors
-/// Those of ppoll(2).
+/// Errors of ppoll(2).
 pub fn until(sockets: &[BorrowedFd<'_>], deadline_ns: u64) -> io::Result<()> {
-    // POLLERR, which tells of the error queue, is always waited for.
+    // POLLERR, which reports the error queue, is always waited for.
     let fds = sockets.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN));
     poll_until(fds.collect(), deadline_ns)
 }
@@ -23,7 +23,7 @@ pub fn until(sockets: &[BorrowedFd<'_>], deadline_ns: u64) -> io::Result<()> {
 /// The same for sockets of which some, those with `true`, have something to send as well.
 ///
 /// # Errors
-/// Those of ppoll(2).
+/// Errors of ppoll(2).
 pub fn until_ready(sockets: &[(BorrowedFd<'_>, bool)], deadline_ns: u64) -> io::Result<()> {
     let events = |sends| match sends {
         true => PollFlags::POLLIN | PollFlags::POLLOUT,

@@ -20,7 +20,7 @@ const fn align(bytes: usize) -> usize {
 /// One control message: level, type, data.
 type Message<'a> = (i32, i32, &'a [u8]);
 
-/// The messages in a control buffer, as far as it is sound.
+/// The messages in a control buffer, up to the first malformed one.
 fn messages(mut control: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = usize::from_ne_bytes(*control.first_chunk()?);
@@ -189,7 +189,7 @@ impl Beside {
 pub(crate) enum QueueEntry {
     /// The packet of that number entered the packet scheduler at that time.
     Departed { id: u32, ns: u64 },
-    /// A router told that the hop limit of a packet of this socket ended at it.
+    /// A router reported that the hop limit of a packet of this socket reached zero there.
     Expired { by: IpAddr, kernel_ns: Option<u64> },
     /// Another ICMP error about something that this socket sent, and who says so.
     Unreachable {
@@ -225,9 +225,9 @@ pub(crate) struct ExtendedError {
     pub(crate) origin: u8,
     pub(crate) kind: u8,
     pub(crate) code: u8,
-    /// Of an ICMP error the MTU, where it tells one; otherwise zero.
+    /// For an ICMP error the MTU that it reports, if any; otherwise zero.
     pub(crate) info: u32,
-    /// Of a stamp the number of its packet.
+    /// For a timestamp the number of its packet.
     pub(crate) data: u32,
     pub(crate) offender: Option<IpAddr>,
 }

@@ -1,4 +1,4 @@
-//! What the kernel tells about packets sent: when they left, and what became of them on the way.
+//! What the kernel reports about packets sent: when they left, and the ICMP errors that came back.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -10,18 +10,18 @@ use crate::udp_counters::Drops;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SendId(pub(super) u64);
 
-/// What the kernel tells about packets sent.
+/// A report of the kernel about packets sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// A packet entered the packet scheduler at `ns` of CLOCK_REALTIME.
     Departed { id: SendId, ns: u64 },
-    /// The hop limit of a packet ended on the way.
+    /// The hop limit of a packet reached zero on the path.
     Expired(Expired),
-    /// Somebody on the way answered with another ICMP error.
+    /// A host or router on the path answered with another ICMP error.
     Failed(Failure),
 }
 
-/// What a router said about a packet whose hop limit ended at it (ICMP time exceeded).
+/// What a router reported about a packet whose hop limit reached zero there (ICMP time exceeded).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expired {
     pub by: IpAddr,
@@ -41,7 +41,7 @@ pub const QUOTED_BYTES: usize = 8;
 pub enum Unreachable {
     /// The far host has nothing on that port.
     Port,
-    /// The hop limit ended on the way, as it does when routers send packets round in a circle.
+    /// The hop limit reached zero on the path, as in a routing loop.
     HopLimit,
     /// Anything else, as the errno that the kernel makes of it.
     Other(i32),
@@ -61,7 +61,7 @@ pub enum Reporter {
     Host(IpAddr),
     /// This host's own kernel, from this address, which could not send the packet on (net/ipv4/arp.c, arp_error_report).
     ThisHost(IpAddr),
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     Unknown,
 }
 

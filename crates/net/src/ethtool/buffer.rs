@@ -1,9 +1,8 @@
 //! Memory that the kernel may write an answer of unknown length into.
 //!
-//! Some commands write as much as the driver has, whatever room the caller says that there is, and
-//! a driver may have more than it had when it was asked how much. So the memory ends at a page
-//! that nobody may touch: the kernel copies from the front to the back (`copy_to_user`), and what
-//! would go beyond fails there with EFAULT.
+//! Some commands write as much as the driver has, whatever length the caller gives, and a driver may have more by then
+//! than it announced before. So the memory ends at an inaccessible page: the kernel copies from front to back
+//! (`copy_to_user`), and what would go beyond fails there with EFAULT.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -63,7 +62,7 @@ impl Buffer {
             *to = from as libc::c_char;
         }
         // SAFETY: the mapping is writable for BYTES and stays until `self` is dropped; `&mut self`
-        // means that nobody else looks at it.
+        // means that no other reference to it exists.
         let memory = unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr(), BYTES) };
         memory.fill(0);
         let bytes = request.iter().flat_map(|word| word.to_ne_bytes());
@@ -88,7 +87,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `new` made, of that length, to which nobody has a reference now.
+        // SAFETY: the mapping that `new` made, of that length, to which no reference exists now.
         let _ = unsafe { libc::munmap(self.0.as_ptr().cast(), BYTES + GUARD_BYTES) };
     }
 }

@@ -19,7 +19,7 @@ const ALIAS: u16 = 20;
 const NAMESPACE_DESCRIPTOR: u16 = 28;
 const MOST_SEGMENTS: u16 = 40;
 
-/// In `LINK_INFO`: which driver (`IFLA_INFO_KIND`), and what it is told (`IFLA_INFO_DATA`).
+/// In `LINK_INFO`: which driver (`IFLA_INFO_KIND`), and its settings (`IFLA_INFO_DATA`).
 const KIND: u16 = 1;
 const DATA: u16 = 2;
 
@@ -43,7 +43,7 @@ impl Netlink {
     /// `peer_netns`.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn add_veth(
         &mut self,
         name: &str,
@@ -62,7 +62,7 @@ impl Netlink {
     /// Creates an Ethernet bridge that sends multicast out of every port and says nothing itself.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn add_bridge(&mut self, name: &str) -> Result<(), NetlinkError> {
         let silent = [
             encode(MULTICAST_SNOOPING, &[0]),
@@ -76,7 +76,7 @@ impl Netlink {
     /// sends passes a queue.
     ///
     /// # Errors
-    /// Those of the kernel; "not supported" where it has no such devices.
+    /// Errors of the kernel; "not supported" where it has no such devices.
     pub fn add_ifb(&mut self, name: &str) -> Result<(), NetlinkError> {
         self.add_link(name, "ifb", &[])
     }
@@ -84,7 +84,7 @@ impl Netlink {
     /// Removes a device by its index.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn remove_link(&mut self, index: u32) -> Result<(), NetlinkError> {
         self.request(RTM_DELLINK, 0, &[header(index, 0, 0)], || {
             format!("remove interface {index}")
@@ -104,7 +104,7 @@ impl Netlink {
     /// Makes a link a port of a bridge.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_bridge(&mut self, index: u32, bridge: u32) -> Result<(), NetlinkError> {
         let port = number(CONTROLLER, bridge);
         self.set_link(index, port, "make a port of interface")
@@ -114,7 +114,7 @@ impl Netlink {
     /// the group of all IPv6 routers when it begins to forward; without, it does not.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_multicast(&mut self, index: u32, on: bool) -> Result<(), NetlinkError> {
         let flags = if on { MULTICAST } else { 0 };
         let body = [header(index, flags, MULTICAST)];
@@ -127,7 +127,7 @@ impl Netlink {
     /// Lets no packet leave by a link that is more than one segment of TCP (or datagram of UDP).
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_single_segments(&mut self, index: u32) -> Result<(), NetlinkError> {
         let one = number(MOST_SEGMENTS, 1);
         self.set_link(index, one, "limit the segments of interface")
@@ -136,18 +136,18 @@ impl Netlink {
     /// Notes something of a link for programs that list it (IFLA_IFALIAS), of up to 255 bytes.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_alias(&mut self, index: u32, alias: &str) -> Result<(), NetlinkError> {
         let alias = encode(ALIAS, alias.as_bytes());
         self.set_link(index, alias, "note the alias of interface")
     }
 
-    /// Has a link send that is up at both ends. The kernel does it by itself for a hundred links at once, and for others up
-    /// to a second later (`__linkwatch_run_queue` in `net/core/link_watch.c`), but at once for one that it is asked about
-    /// (`rtnl_getlink`, from Linux 6.8 on).
+    /// Makes a link send that is up at both ends. The kernel by itself does so at once for a hundred links, and up to a
+    /// second later for others (`__linkwatch_run_queue` in `net/core/link_watch.c`), but at once for a link that is
+    /// asked about (`rtnl_getlink`, from Linux 6.8 on).
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn let_send(&mut self, index: u32) -> Result<(), NetlinkError> {
         self.mtu_bytes(index).map(drop)
     }
@@ -155,7 +155,7 @@ impl Netlink {
     /// The MTU of a link in bytes.
     ///
     /// # Errors
-    /// When there is none of that number, and those of the kernel.
+    /// When there is none of that number, and on errors of the kernel.
     pub fn mtu_bytes(&mut self, index: u32) -> Result<Option<u32>, NetlinkError> {
         let answers = self.request(RTM_GETLINK, 0, &[header(index, 0, 0)], || {
             format!("look at interface {index}")
@@ -167,7 +167,7 @@ impl Netlink {
     /// Sets the MTU of a link in bytes.
     ///
     /// # Errors
-    /// Those of the kernel, among them that the device takes no such MTU.
+    /// Errors of the kernel, among them that the device takes no such MTU.
     pub fn set_mtu(&mut self, index: u32, bytes: u32) -> Result<(), NetlinkError> {
         let what = format!("set an MTU of {bytes} bytes at interface");
         self.set_link(index, number(MTU, bytes), &what)
@@ -176,7 +176,7 @@ impl Netlink {
     /// Sets a link up, with a transmit queue of `queue_packets` when given.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_up(&mut self, index: u32, queue_packets: Option<u32>) -> Result<(), NetlinkError> {
         let queue = queue_packets.map(|packets| number(QUEUE_PACKETS, packets));
         let body = [header(index, UP, UP), queue.unwrap_or_default()];
@@ -189,7 +189,7 @@ impl Netlink {
     /// Sets how many packets a queueing discipline without a limit of its own holds (IFLA_TXQLEN).
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_queue_length(&mut self, index: u32, packets: u32) -> Result<(), NetlinkError> {
         let length = number(QUEUE_PACKETS, packets);
         let what = "set the length of the transmit queue of interface";
@@ -215,7 +215,7 @@ mod tests {
     use crate::netlink::link::links;
     use crate::netlink::{interface_index, interface_name};
 
-    /// The kernel's own reading of what was written is the check: each setting is listed afterwards.
+    /// The check is what the kernel lists after the changes: each setting is read back.
     #[test]
     fn devices_are_made_and_changed_as_the_kernel_lists_them() {
         let network = Namespaces::create("devices", || Ok::<_, io::Error>(())).unwrap();

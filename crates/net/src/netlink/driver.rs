@@ -39,7 +39,7 @@ impl Drivers {
     /// Connects.
     ///
     /// # Errors
-    /// When this kernel has no such interface (before Linux 5.6), and those of the kernel.
+    /// When this kernel has no such interface (before Linux 5.6), and on errors of the kernel.
     pub fn open() -> Result<Self, NetlinkError> {
         Ok(Self {
             family: Family::open("ethtool", "settings of drivers")?,
@@ -61,7 +61,7 @@ impl Drivers {
     /// Lets the driver fit its interrupts to what arrives, or not.
     ///
     /// # Errors
-    /// When the driver cannot, and those of the kernel.
+    /// When the driver cannot, and on errors of the kernel.
     pub fn set_adaptive_receive(&mut self, interface: &str, on: bool) -> Result<(), NetlinkError> {
         let attribute = encode(ADAPTIVE_RECEIVE, &[u8::from(on)]);
         self.ask(COALESCE_SET, interface, &attribute, "set the coalescing")
@@ -71,7 +71,7 @@ impl Drivers {
     /// Sets how many received packets the ring holds. Many drivers take the link down for a moment.
     ///
     /// # Errors
-    /// When the driver cannot, or not so many, and those of the kernel.
+    /// When the driver cannot, or not so many, and on errors of the kernel.
     pub fn set_receive_ring(&mut self, interface: &str, packets: u32) -> Result<(), NetlinkError> {
         let attribute = number(RINGS_RECEIVE, packets);
         self.ask(RINGS_SET, interface, &attribute, "set the receive ring")
@@ -82,7 +82,7 @@ impl Drivers {
     /// the driver follows it: read it back.
     ///
     /// # Errors
-    /// When there is no offload of that name, and those of the kernel.
+    /// When there is no offload of that name, and on errors of the kernel.
     pub fn set_offload(
         &mut self,
         interface: &str,
@@ -131,7 +131,7 @@ mod tests {
     use crate::netlink::link::links;
     use crate::netlink::{Netlink, interface_index};
 
-    /// In a namespace of its own, whose loopback belongs to nobody else.
+    /// In a namespace of its own, whose loopback no other test uses.
     #[test]
     fn an_offload_and_a_queue_length_are_set_and_read_back() {
         let network = Namespaces::create("drivers", || Ok::<_, io::Error>(())).unwrap();

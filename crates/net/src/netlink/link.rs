@@ -20,7 +20,7 @@ const LOWER_UP: u32 = 1 << 16;
 /// The interfaces of the namespace of the calling thread, with what rtnetlink knows of them.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn links() -> Result<Vec<Interface>, NetlinkError> {
     let messages = list(
         SockProtocol::NetlinkRoute,

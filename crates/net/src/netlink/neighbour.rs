@@ -39,7 +39,7 @@ pub struct Neighbour {
 /// Every address of this namespace, with the number of its interface.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn addresses() -> Result<Vec<(u32, Prefix)>, NetlinkError> {
     let messages = list(
         SockProtocol::NetlinkRoute,
@@ -57,7 +57,7 @@ pub fn addresses() -> Result<Vec<(u32, Prefix)>, NetlinkError> {
 /// The neighbours that this namespace knows.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn neighbours() -> Result<Vec<Neighbour>, NetlinkError> {
     let messages = list(
         SockProtocol::NetlinkRoute,

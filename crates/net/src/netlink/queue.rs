@@ -19,7 +19,7 @@ use listed::{Listed, disciplines};
 /// The queueing disciplines of the namespace, with the number of the interface that each is on.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn qdiscs() -> Result<Vec<(u32, Qdisc)>, NetlinkError> {
     Ok(disciplines()?.iter().map(qdisc).collect())
 }

@@ -87,7 +87,7 @@ impl Netlink {
     /// Gives a link an address, which is in use at once: IPv6's search for duplicates is left out.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn add_address(&mut self, index: u32, ip: IpAddr, prefix: u8) -> Result<(), NetlinkError> {
         // `struct ifaddrmsg`: family, length of the prefix, flags, scope, index.
         let head = [family(ip), prefix, 0, UNIVERSE];
@@ -109,7 +109,7 @@ impl Netlink {
     /// next hops the kernel chooses one for each flow.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_route(
         &mut self,
         to: Prefix,
@@ -122,7 +122,7 @@ impl Netlink {
     /// Says by which link multicast groups are sent to, and joined by programs that name no link.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn set_group_route(&mut self, groups: Prefix, interface: u32) -> Result<(), NetlinkError> {
         let hop = NextHop {
             interface,
@@ -218,11 +218,10 @@ impl Netlink {
         Ok(answers.iter().find_map(hop))
     }
 
-    /// Looks up packets that bear `mark` in `table`, unless the main table knows more of their
-    /// destination than `to`.
+    /// Looks up packets with `mark` in `table`, unless the main table knows more of their destination than `to`.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn add_mark_rules(
         &mut self,
         to: Prefix,
@@ -383,7 +382,7 @@ mod tests {
         assert_eq!(read(&[]), None);
     }
 
-    /// The kernel's own reading of what was written is the check.
+    /// The check is what the kernel lists after the changes.
     #[test]
     fn addresses_routes_and_rules_are_what_the_kernel_then_lists() {
         let network = Namespaces::create("routing", || Ok::<_, io::Error>(())).unwrap();

@@ -48,7 +48,7 @@ pub struct InetSocket {
 /// All sockets of a transport in both families, in the namespace of the calling thread.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn sockets(transport: Transport) -> Result<Vec<InetSocket>, NetlinkError> {
     let mut found = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {

@@ -12,7 +12,7 @@ const GET: u8 = 1;
 /// What is remembered in the namespace of the calling thread.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn tcp_metrics() -> Result<Vec<CachedMetrics>, NetlinkError> {
     let mut family = Family::open("tcp_metrics", "cached TCP metrics")?;
     let answers = family.list(GET, &[])?;

@@ -1,4 +1,4 @@
-//! Radios as nl80211 tells of them (`linux/nl80211.h`).
+//! Radios as nl80211 describes them (`linux/nl80211.h`).
 
 use plumb_model::results::host::{Wifi, WifiAirtime, WifiProtocol, WifiRate};
 
@@ -26,7 +26,7 @@ const CHANNEL_WIDTH: u16 = 159;
 /// no wireless part, or no radio.
 ///
 /// # Errors
-/// Those of the kernel, [`std::io::ErrorKind::NotFound`] among them where it has no such part.
+/// Errors of the kernel, [`std::io::ErrorKind::NotFound`] among them where it has no such part.
 pub fn radios() -> Result<Vec<(u32, Wifi)>, NetlinkError> {
     let mut family = Family::open("nl80211", "radios")?;
     let mut found: Vec<_> = family
@@ -36,7 +36,7 @@ pub fn radios() -> Result<Vec<(u32, Wifi)>, NetlinkError> {
         .collect();
     for (index, wifi) in &mut found {
         let which = number(IFINDEX, *index);
-        // An interface that has gone meanwhile, or a driver that does not tell, leaves gaps.
+        // An interface that is gone by now, or a driver that does not answer, leaves gaps.
         for body in family.list(GET_STATION, &which).unwrap_or_default() {
             station(&body, wifi);
         }
@@ -191,7 +191,7 @@ fn rate(bytes: &[u8]) -> WifiRate {
             11 => wide = Some(10e6),
             12 => wide = Some(5e6),
             18 => wide = Some(320e6),
-            // A share of the channel (OFDMA): its width is not that of a channel.
+            // A share of the channel (OFDMA), which does not have the width of a channel.
             17 | 22 => wide = None,
             _ => {}
         }

@@ -114,7 +114,7 @@ impl Record {
         from.get(..self.captured).unwrap_or(from)
     }
 
-    /// Whether it will be there once more, as it is received.
+    /// Whether it was sent over the loopback, which delivers it a second time as received.
     pub(super) fn is_sent_over_loopback(&self) -> bool {
         self.sent && self.hardware == libc::ARPHRD_LOOPBACK
     }
@@ -124,7 +124,7 @@ impl Record {
         self.captured
     }
 
-    /// The header that stands for that of any link (LINKTYPE_LINUX_SLL2).
+    /// The header that replaces any link header (LINKTYPE_LINUX_SLL2).
     pub(super) fn cooked(&self) -> [u8; COOKED_BYTES] {
         let [p0, p1] = self.protocol;
         let [i0, i1, i2, i3] = self.index.to_be_bytes();

@@ -35,7 +35,7 @@ pub(super) struct Blocks {
 unsafe impl Send for Blocks {}
 
 impl Blocks {
-    /// Those of a socket that has PACKET_RX_RING of this many blocks.
+    /// The blocks of a socket whose PACKET_RX_RING has `BLOCKS` blocks.
     pub(super) fn of(socket: &Socket) -> io::Result<Self> {
         // SAFETY: asks for new memory at a place of the kernel's choice; the descriptor is borrowed, hence open.
         let start = unsafe {
@@ -78,7 +78,7 @@ impl Blocks {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), BLOCK_BYTES) }
     }
 
-    /// Gives the block back to the kernel, and goes on to the next.
+    /// Gives the block back to the kernel, and moves to the next.
     pub(super) fn give_back(&mut self) {
         self.status().store(OF_KERNEL, Ordering::Release);
         self.index = (self.index + 1) % BLOCKS;
@@ -87,14 +87,14 @@ impl Blocks {
 
 impl Drop for Blocks {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `of` made, to which nobody has a reference now.
+        // SAFETY: the mapping that `of` made, to which no reference exists now.
         let _ = unsafe { libc::munmap(self.start.as_ptr().cast(), BLOCK_BYTES * BLOCKS) };
     }
 }
 
 /// Number and hardware (ARPHRD_ of linux/if_arp.h) of a packet socket's interface.
 fn parts(address: &SockAddr) -> (libc::c_int, u16) {
-    // SAFETY: the storage is as long as that of any address, and each of its bytes is initialised.
+    // SAFETY: the storage is large enough for any address, and each of its bytes is initialised.
     let link = unsafe { &*address.as_ptr().cast::<libc::sockaddr_ll>() };
     (link.sll_ifindex, link.sll_hatype)
 }

@@ -21,7 +21,7 @@ pub fn memory_file(bytes: &[u8]) -> io::Result<File> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made, is open, and nobody else owns it.
+    // SAFETY: the descriptor was just made, is open, and has no other owner.
     let mut file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
     file.write_all(bytes)?;
     Ok(file)

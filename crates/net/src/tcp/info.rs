@@ -191,7 +191,7 @@ fn decode(raw: &RawTcpInfo, length: usize) -> TcpInfo {
         unacked_segments: raw.unacked,
         sacked_segments: raw.sacked,
         srtt_us: raw.rtt,
-        // All ones, and zero on some kernels, stand for "none yet".
+        // All ones, and zero on some kernels, mean "none yet".
         min_rtt_us: Some(raw.min_rtt).filter(|us| *us != u32::MAX && *us != 0),
         cwnd_segments: raw.snd_cwnd,
         ssthresh_segments: Some(raw.snd_ssthresh)
@@ -219,7 +219,7 @@ pub struct SocketMemory {
     pub rcvbuf_bytes: u32,
     /// Limit of the send buffer.
     pub sndbuf_bytes: u32,
-    /// Packets dropped for want of receive buffer.
+    /// Packets dropped because the receive buffer was full.
     pub drops: u32,
 }
 

@@ -30,7 +30,7 @@ pub struct TcpOptions {
     pub fast_open: bool,
     /// Multipath TCP (RFC 8684); only when the socket is made.
     pub mptcp: bool,
-    /// By which way its packets leave this host; only before connecting.
+    /// The interface or address that its packets leave from; only before connecting.
     pub outlet: Outlet,
 }
 
@@ -46,7 +46,7 @@ pub struct NotTaken {
 impl TcpOptions {
     /// Sets what makes a difference on a socket that is not connected yet.
     pub(super) fn before_connecting(&self, socket: &impl AsFd) {
-        // What is refused here is refused again when the connection stands, and told then.
+        // What is refused here is refused again, and reported, once the connection is established.
         let _ = self.set(socket);
         if let Some(mss) = self.mss_bytes {
             let _ = SockRef::from(socket).set_tcp_mss(u32::from(mss));
@@ -56,8 +56,8 @@ impl TcpOptions {
         }
     }
 
-    /// Sets what makes a difference on a socket in any state; tells what the kernel refused. A
-    /// congestion control that it refuses is not told: [`set_congestion_control`] says why.
+    /// Sets the options that have an effect in any state of a socket; returns those that the kernel refused. A refused
+    /// congestion control is not among them: [`set_congestion_control`] returns its error.
     pub fn set(&self, socket: &impl AsFd) -> Vec<NotTaken> {
         let sock = SockRef::from(socket);
         if let Some(name) = &self.cc {
@@ -139,7 +139,7 @@ fn is_mptcp(socket: &impl AsFd) -> bool {
 /// Sets the most that leaves a second, by the kernel's own pacing (SO_MAX_PACING_RATE).
 ///
 /// # Errors
-/// Those of setsockopt.
+/// Errors of setsockopt.
 pub fn set_pacing_rate(socket: &impl AsFd, bytes_per_s: u64) -> io::Result<()> {
     // The kernel takes an unsigned long (Linux 4.20).
     let option = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
@@ -151,7 +151,7 @@ pub fn set_pacing_rate(socket: &impl AsFd, bytes_per_s: u64) -> io::Result<()> {
 /// whole send buffer.
 ///
 /// # Errors
-/// Those of setsockopt.
+/// Errors of setsockopt.
 pub fn set_unsent_limit(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
     let option = (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT);
     set_bytes(socket, option, &bytes.to_ne_bytes())
@@ -161,7 +161,7 @@ pub fn set_unsent_limit(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
 /// reads what there is.
 ///
 /// # Errors
-/// Those of setsockopt.
+/// Errors of setsockopt.
 pub fn set_receive_least(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
     let option = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
     set_bytes(socket, option, &bytes.to_ne_bytes())
@@ -170,7 +170,7 @@ pub fn set_receive_least(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
 /// How large the receive buffer is by now, in bytes (SO_RCVBUF).
 ///
 /// # Errors
-/// Those of getsockopt.
+/// Errors of getsockopt.
 pub fn receive_buffer_bytes(socket: &impl AsFd) -> io::Result<usize> {
     SockRef::from(socket).recv_buffer_size()
 }
@@ -199,19 +199,20 @@ pub fn set_congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> 
     SockRef::from(socket).set_tcp_congestion(name.as_bytes())
 }
 
-/// Marks the packets of a socket with a DSCP (RFC 2474). Those of a connection in its handshake
-/// bear it only when it is set before connecting.
+/// Marks the packets of a socket with a DSCP (RFC 2474). Packets of the handshake carry it only when it is set before
+/// connecting.
 ///
 /// # Errors
-/// Those of setsockopt.
+/// Errors of setsockopt.
 pub fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
     set_traffic_class(socket, dscp << 2)
 }
 
-/// The same with the ECN field in the two bits below the DSCP. The kernel keeps those of a connection to itself.
+/// The same with the ECN field in the two bits below the DSCP. On a TCP connection the kernel sets the ECN field
+/// itself.
 ///
 /// # Errors
-/// Those of setsockopt.
+/// Errors of setsockopt.
 pub(crate) fn set_traffic_class(socket: &impl AsFd, class: u8) -> io::Result<()> {
     let (socket, field) = (SockRef::from(socket), u32::from(class));
     match socket.local_addr()?.as_socket() {

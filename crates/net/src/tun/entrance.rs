@@ -1,5 +1,5 @@
-//! What the reader of a TUN device itself puts behind the packets that wait there: what it then
-//! reads tells how long they had to (packet(7)).
+//! Packets that the reader of a TUN device itself appends to the device's queue: reading them back shows how long
+//! packets waited there (packet(7)).
 
 use std::io;
 
@@ -13,8 +13,8 @@ use crate::socket_options::set;
 pub struct Entrance(Socket);
 
 impl Entrance {
-    /// That of an interface in the network namespace of the calling thread. It can then be used
-    /// from any thread in any namespace.
+    /// The queue's end of an interface in the network namespace of the calling thread. It can then be used from any
+    /// thread in any namespace.
     ///
     /// # Errors
     /// When there is no such interface, or the kernel has no packet sockets.
@@ -31,7 +31,7 @@ impl Entrance {
     /// Puts a packet behind those that wait.
     ///
     /// # Errors
-    /// Those of the kernel: `ENOBUFS` where there is no room, `ENETDOWN` where the device is down.
+    /// Errors of the kernel: `ENOBUFS` where there is no room, `ENETDOWN` where the device is down.
     pub fn put(&self, packet: &[u8]) -> io::Result<()> {
         self.0.send(packet).map(drop)
     }

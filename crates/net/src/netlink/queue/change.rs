@@ -17,7 +17,7 @@ const RTM_DELTFILTER: u16 = 45;
 /// What becomes of that which is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It stays, and the request fails. What the kernel put at a root by itself is not in the way.
+    /// It stays, and the request fails. The kernel's own default discipline at a root is no obstacle.
     New,
     /// What is there is replaced.
     InPlace,
@@ -43,7 +43,7 @@ impl Netlink {
     /// Puts a discipline on an interface, at its root, in a class, or where it receives.
     ///
     /// # Errors
-    /// Those of the kernel; "not found" where it has no such kind.
+    /// Errors of the kernel; "not found" where it has no such kind.
     pub fn put_discipline(
         &mut self,
         index: u32,
@@ -69,7 +69,7 @@ impl Netlink {
     /// Gives a CAKE another rate, and changes nothing else of it.
     ///
     /// # Errors
-    /// Those of the kernel, as where that discipline is no CAKE.
+    /// Errors of the kernel, as where that discipline is no CAKE.
     pub fn set_cake_rate(
         &mut self,
         index: u32,
@@ -90,7 +90,7 @@ impl Netlink {
     /// Gives a token bucket other settings, in place.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn change_discipline(
         &mut self,
         index: u32,
@@ -110,7 +110,7 @@ impl Netlink {
     /// Removes a discipline with all in it; at a root the kernel then puts its own choice.
     ///
     /// # Errors
-    /// Those of the kernel; "not found" where there is none.
+    /// Errors of the kernel; "not found" where there is none.
     pub fn remove_discipline(
         &mut self,
         index: u32,
@@ -127,7 +127,7 @@ impl Netlink {
     /// Makes a class of HTB, or gives it other rates.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn put_class(
         &mut self,
         index: u32,
@@ -149,7 +149,7 @@ impl Netlink {
     /// Adds a filter, which is asked in the order of priorities, lowest first.
     ///
     /// # Errors
-    /// Those of the kernel; "not found" where it has no such kind of filter, or of its action.
+    /// Errors of the kernel; "not found" where it has no such kind of filter, or of its action.
     pub fn add_filter(
         &mut self,
         index: u32,
@@ -174,7 +174,7 @@ impl Netlink {
     /// Removes all filters of a priority, with `info` as they are listed with.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     pub fn remove_filters(
         &mut self,
         index: u32,

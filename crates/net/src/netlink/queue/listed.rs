@@ -47,7 +47,7 @@ pub struct Listed {
 /// All disciplines of the namespace of the calling thread.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn disciplines() -> Result<Vec<Listed>, NetlinkError> {
     let what = "queueing disciplines";
     all(RTM_GETQDISC, RTM_NEWQDISC, 0, Handle::NONE, what)
@@ -56,7 +56,7 @@ pub fn disciplines() -> Result<Vec<Listed>, NetlinkError> {
 /// The classes of all disciplines of an interface; FQ-CoDel's flows that have packets are among them.
 ///
 /// # Errors
-/// Those of the kernel, as that there is no such interface.
+/// Errors of the kernel, as that there is no such interface.
 pub fn classes(index: u32) -> Result<Vec<Listed>, NetlinkError> {
     all(
         RTM_GETTCLASS,
@@ -70,7 +70,7 @@ pub fn classes(index: u32) -> Result<Vec<Listed>, NetlinkError> {
 /// The filters at a discipline or class of an interface.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn filters(index: u32, parent: Handle) -> Result<Vec<Listed>, NetlinkError> {
     all(RTM_GETTFILTER, RTM_NEWTFILTER, index, parent, "filters")
 }

@@ -14,9 +14,9 @@ pub enum Discipline {
     Htb,
     Tbf(Tbf),
     FqCodel(FqCodel),
-    /// The place for filters of what a device receives.
+    /// The place for filters of packets that a device receives.
     Ingress,
-    /// Whatever was read of the kernel.
+    /// Any discipline, as read from the kernel.
     Recorded {
         kind: String,
         options: Vec<u8>,
@@ -47,7 +47,7 @@ pub enum Tins {
     Diffserv4,
 }
 
-/// Whose share of the rate is equal to whose, before that of flows (`CAKE_FLOW_DUAL_*`).
+/// Which hosts get equal shares of the rate, before their flows do (`CAKE_FLOW_DUAL_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hosts {
     Source,
@@ -77,13 +77,13 @@ pub struct FqCodel {
 /// A class of HTB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HtbClass {
-    /// What it has whatever others want.
+    /// Its rate whatever the other classes demand.
     pub rate_bps: u64,
-    /// What it has where nobody else wants it.
+    /// Its rate where no other class needs the capacity.
     pub ceil_bps: u64,
-    /// What it may send at once.
+    /// Bytes that it may send at once.
     pub burst_bytes: u32,
-    /// What it sends in its turn of what others leave.
+    /// Bytes that it sends per turn of the capacity that other classes leave.
     pub quantum_bytes: u32,
     /// Bytes that the line adds to what the kernel counts.
     pub overhead_bytes: u16,
@@ -195,7 +195,7 @@ impl FqCodel {
         [
             number(1, self.target_us),
             number(3, self.interval_us),
-            // Congestion is marked where flows can be told so.
+            // Congestion is marked (ECN) for flows that support it.
             number(4, 1),
             number(5, self.flows),
             number(6, self.quantum_bytes),

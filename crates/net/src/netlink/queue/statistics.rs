@@ -65,7 +65,7 @@ pub struct Tin {
     pub unresponsive_flows: u64,
 }
 
-/// The tins of a CAKE, in its own order, of what only it counts (`TCA_CAKE_STATS_TIN_STATS`).
+/// The tins of a CAKE in its own order, from its own statistics (`TCA_CAKE_STATS_TIN_STATS`).
 pub fn tins(own: &[u8]) -> Vec<Tin> {
     let all = find(own, 10).map(|all| all.value).unwrap_or_default();
     attributes(all).map(|tin| read_tin(tin.value)).collect()
@@ -107,7 +107,7 @@ fn whole(attribute: &Attribute<'_>) -> u64 {
 const OF_DISCIPLINE: u32 = 0;
 const OF_FLOW: u32 = 1;
 
-/// Packets that an FQ-CoDel marked instead of dropping, of what only it counts.
+/// Packets that an FQ-CoDel marked instead of dropping, from its own statistics.
 pub fn fq_codel_marks(own: &[u8]) -> Option<u64> {
     (u32_at(own, 0)? == OF_DISCIPLINE).then_some(u32_at(own, 12)?.into())
 }
