@@ -21,7 +21,7 @@ pub(crate) fn flow_hash(flow: &FlowKey, seed: u64) -> u64 {
     mix_address(mix_address(hash, source), destination)
 }
 
-/// Another hash of what has this one.
+/// Another hash of the same flow, made from its first.
 pub(crate) fn reseeded(hash: u64, seed: u64) -> u64 {
     mix(hash ^ seed)
 }

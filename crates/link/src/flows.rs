@@ -1,4 +1,4 @@
-//! What each flow met on its way through a chain, and which hosts sent and received it.
+//! What happened to each flow in a chain, and which hosts sent and received it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,14 +11,13 @@ use plumb_wire::ip::{FlowKey, IpPacket};
 use crate::packet::{FlowNumber, Packet};
 use crate::stats::{Count, DropCause, FlowStats, HostStats, Transit};
 
-/// Flows told apart at most (36 MB when all are busy); those that come later are counted
-/// together.
+/// Most flows that are counted separately (36 MB when all are busy); later ones are counted together.
 const MOST_FLOWS: usize = 1000;
 /// Significant decimal digits of a flow's transit quantiles: 1 % in a tenth of the memory of
 /// the chain's own.
 const DIGITS: u8 = 2;
 
-/// The longest transit told apart, in nanoseconds: an hour.
+/// The longest transit that is resolved, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// The flows of a chain.
@@ -31,7 +30,7 @@ pub(crate) struct FlowTable {
     flows: Vec<Flow>,
 }
 
-/// Passes on a hash as it is.
+/// Passes on a hash unchanged.
 #[derive(Default)]
 struct Ready(u64);
 

@@ -36,8 +36,8 @@ impl SampleGrid {
         self.next_ns < end.as_nanos()
     }
 
-    /// Gives every such point its value in seconds, and reports it with its weight: how many
-    /// points of the finest grid it stands for.
+    /// Gives every such point its value in seconds, and reports its value in nanoseconds with its weight: how many
+    /// points of the finest grid it represents.
     pub(crate) fn sample(
         &mut self,
         end: Time,

@@ -5,7 +5,7 @@ use plumb_wire::ip::FlowKey;
 use crate::stats::{Count, DropCause};
 use crate::time::Time;
 
-/// Outcomes kept until somebody takes them; later ones are only counted.
+/// Most outcomes kept until [`Outcomes::take`]; later ones are only counted.
 const MOST_OUTCOMES: usize = 100_000;
 
 /// What became of a packet, or of a part of a large segment.
@@ -16,7 +16,7 @@ pub struct Outcome {
     pub number: u64,
     /// When it came to the head of the chain.
     pub arrived: Time,
-    /// Its flow; `None` for what is no IP or was not told apart.
+    /// Its flow; `None` for packets that are no IP, or of flows that are not counted separately.
     pub flow: Option<FlowKey>,
     /// How much it is.
     pub what: Count,
@@ -37,7 +37,7 @@ pub enum End {
     Dropped { cell: String, cause: DropCause },
 }
 
-/// The outcomes that nobody took yet.
+/// The outcomes that were not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     wanted: bool,
@@ -54,7 +54,7 @@ impl Outcomes {
         }
     }
 
-    /// Keeps what `outcome` makes, if anybody wants it.
+    /// Keeps what `outcome` makes, if outcomes are wanted.
     pub(crate) fn keep(&mut self, outcome: impl FnOnce() -> Outcome) {
         if !self.wanted {
             return;

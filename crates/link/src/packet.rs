@@ -1,5 +1,5 @@
-//! A packet inside a link: an ordinary IP packet, or a large TCP segment (GSO) that stands for
-//! several packets on the wire.
+//! A packet inside a link: an ordinary IP packet, or a large TCP segment (GSO) that represents several packets on the
+//! wire.
 
 use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
@@ -51,7 +51,7 @@ pub struct Parts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FlowNumber(pub(crate) u32);
 
-/// Where the parts of a packet are, and how many packets of the wire it stands for.
+/// Where the parts of a packet are, and how many packets of the wire it represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Length of the IP header in bytes; zero when the packet is no IP.
@@ -121,7 +121,7 @@ impl Packet {
         }))
     }
 
-    /// A packet with other bytes that goes in the place of this one, or of a part of it.
+    /// A packet with other bytes that replaces this one, or a part of it.
     pub(crate) fn with_data(&self, data: Vec<u8>) -> Self {
         let mut packet = Self::new(data, VirtioHeader::default(), self.arrived);
         packet.entered = self.entered;
@@ -137,12 +137,12 @@ impl Packet {
         self.0.data
     }
 
-    /// How many packets of the wire this stands for, at least one.
+    /// How many packets of the wire this represents, at least one.
     pub fn segments(&self) -> u32 {
         self.layout.segments
     }
 
-    /// IP bytes of all the packets of the wire that this stands for.
+    /// IP bytes of all the packets of the wire that this represents.
     pub fn ip_bytes(&self) -> u64 {
         self.data.len() as u64
             + u64::from(self.layout.segments - 1) * u64::from(self.layout.headers)
@@ -153,13 +153,13 @@ impl Packet {
         u64::from(self.layout.tcp_payload)
     }
 
-    /// Bytes on a line with this framing, of all the packets of the wire that this stands for.
+    /// Bytes on a line with this framing, of all the packets of the wire that this represents.
     pub fn wire_bytes(&self, framing: &Framing) -> u64 {
         self.wire_under(framing).total
     }
 
-    /// Marks it with congestion experienced (RFC 3168) when its transport speaks ECN; `true` when
-    /// it bears the mark afterwards.
+    /// Marks it with congestion experienced (RFC 3168) when its transport supports ECN; `true` when it has the mark
+    /// afterwards.
     pub(crate) fn mark(&mut self) -> bool {
         let bears_it = ip::set_ce(&mut self.data);
         self.marked |= bears_it;

@@ -215,8 +215,8 @@ fn chains() -> impl Strategy<Value = ChainSpec> {
     })
 }
 
-/// Times and bytes of what left at the end, and of what cells sent back: which of two cells
-/// does so first in the same instant is not decided.
+/// Times and bytes of the packets that left at the end, and of those that cells sent back. Which of two cells sends
+/// first in the same instant is not defined.
 #[derive(Debug, Default, PartialEq)]
 struct Departures {
     onward: Vec<(Time, Vec<u8>)>,
@@ -225,7 +225,7 @@ struct Departures {
 
 const END: Time = Time::from_nanos(60_000_000_000);
 
-/// Sends everything through, asking for departures in the way of `poll` before each arrival.
+/// Sends everything through, and asks for departures with `poll` before each arrival.
 fn pass(
     chain: &mut Chain,
     arrivals: &[Arrival],

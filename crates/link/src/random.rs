@@ -48,7 +48,7 @@ impl Random {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// The generator, to draw whatever else from.
+    /// The generator, for other distributions.
     pub(crate) fn generator(&mut self) -> &mut Pcg64Mcg {
         &mut self.0
     }

@@ -222,8 +222,8 @@ fn never_none(checksum: u16) -> u16 {
     }
 }
 
-/// Completes a checksum that was left to the hardware, for whoever looks at the bytes or
-/// changes them; `false` when the packet is several segments, each of which has its own.
+/// Completes a checksum that was left to the hardware, before the bytes are read or changed; `false` when the packet is
+/// several segments, each of which has its own.
 pub fn finalise_checksum(packet: &mut Packet) -> bool {
     if !packet.vnet.needs_csum {
         return true;

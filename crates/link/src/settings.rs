@@ -13,7 +13,7 @@ pub(crate) const TYPE: &str = "type";
 
 /// The settings of one kind of cell or queue.
 pub trait Settings: Clone + PartialEq + Debug + Serialize + DeserializeOwned {
-    /// What single values cannot tell: what contradicts itself, in words.
+    /// Checks the values against each other; an error describes the contradiction.
     ///
     /// # Errors
     /// With what is wrong and what would be possible.
@@ -62,7 +62,7 @@ pub struct Difference {
     pub after: String,
 }
 
-/// The settings of `after` that are not those of `before`.
+/// The settings of `after` that differ from `before`.
 pub(crate) fn differences(before: &Table, after: &Table) -> Vec<Difference> {
     let mut all = Vec::new();
     for (key, value) in after {
@@ -122,16 +122,16 @@ pub(crate) fn unknown_kind(what: &str, kind: &str, kinds: &[&str]) -> SettingsEr
 
 /// Puts `KEY=VALUE` pairs into a table and reads the whole, all or none.
 ///
-/// A key is that of the table or of a table inside it: `limit` of a shaper is its queue's, and
-/// `queue.limit` says so.
+/// A key belongs to the table or to a table inside it: `limit` of a shaper sets its queue's limit, and so does
+/// `queue.limit`.
 pub(crate) fn with_pairs<T>(
     table: &Table,
     pairs: &[(&str, &str)],
     read: impl Fn(Table) -> Result<T, SettingsError>,
     write: impl Fn(&T) -> Table,
 ) -> Result<T, SettingsError> {
-    // First what belongs to the table itself: the rest may be settings of a table that only
-    // comes into being with it, such as those of another queue.
+    // First the settings of the table itself: the rest may be settings of a table that these create, such as the
+    // settings of another queue.
     let (mut own, mut inner): (Vec<_>, Vec<_>) = pairs
         .iter()
         .map(|(key, text)| ((*key).to_owned(), *text))
@@ -204,7 +204,7 @@ fn is_inside(table: &Table, key: &str) -> bool {
 fn put(table: &mut Table, key: &str, text: &str) {
     let inner = match key.split_once('.') {
         Some((outer, inner)) => table.get_mut(outer).map(|value| {
-            // The name of a kind stands for its table.
+            // The name of a kind is short for its table.
             if let Value::String(kind) = value {
                 let kind = Value::String(std::mem::take(kind));
                 *value = Value::Table(Table::from_iter([(TYPE.to_owned(), kind)]));

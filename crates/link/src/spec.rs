@@ -65,7 +65,7 @@ kinds! {
         Mtu(mtu::MtuSpec) = "mtu",
         /// A firewall that drops ICMP.
         IcmpFilter(icmp_filter::IcmpFilterSpec) = "icmp_filter",
-        /// A box that lets only so much ICMP pass.
+        /// A box that limits how many ICMP messages pass.
         IcmpLimit(icmp_limit::IcmpLimitSpec) = "icmp_limit",
         /// A router that handles ICMP late.
         IcmpDeprioritise(icmp_deprioritise::IcmpDeprioritiseSpec) = "icmp_deprioritise",
@@ -200,7 +200,7 @@ impl CellSpec {
         settings::with_pairs(&self.to_table(), pairs, Self::from_table, Self::to_table)
     }
 
-    /// The settings that are not those of `before`.
+    /// The settings that differ from `before`.
     pub fn differences(&self, before: &Self) -> Vec<Difference> {
         settings::differences(&before.to_table(), &self.to_table())
     }
@@ -304,7 +304,7 @@ impl Serialize for NamedCell {
 
 impl<'de> Deserialize<'de> for NamedCell {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// What goes wrong inside a visitor is reported at the line of its table.
+        /// An error inside a visitor is reported at the line of its table.
         struct InTable;
         impl<'de> Visitor<'de> for InTable {
             type Value = NamedCell;

@@ -1,5 +1,5 @@
 //! What cells and chains report. A packet here is one of the wire: a large segment counts as
-//! the packets that it stands for.
+//! the packets that it represents.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -28,7 +28,7 @@ pub(crate) struct Tally {
     pub(crate) sojourn: Summary,
     /// The longest time that a large segment kept the cell's line.
     pub(crate) longest_piece: Duration,
-    /// What was dropped and not yet told to the chain.
+    /// What was dropped and not yet reported to the chain.
     pub(crate) losses: Vec<Loss>,
 }
 
@@ -70,7 +70,7 @@ impl Tally {
         self.duplicated += Count::of(packet);
     }
 
-    /// Counts a packet that goes on in fragments, which are more packets and bytes than it.
+    /// Counts a packet that is forwarded as fragments, which are more packets and bytes than the packet.
     pub(crate) fn fragment(&mut self, whole: &Packet, fragments: Count) {
         let whole = Count::of(whole);
         self.duplicated.packets += fragments.packets.saturating_sub(whole.packets);

@@ -20,8 +20,8 @@ pub struct CorruptSpec {
 
 impl Settings for CorruptSpec {}
 
-/// The cell. The bit is any behind the IP header, so that the packet arrives and the checksum of
-/// its transport tells; a UDP datagram without one arrives wrong.
+/// The cell. It flips any bit after the IP header, so that the packet arrives and its transport checksum fails. A UDP
+/// datagram without a checksum is delivered corrupt.
 pub(crate) struct Corrupt {
     spec: CorruptSpec,
     random: Random,
@@ -37,7 +37,7 @@ impl Corrupt {
 
     /// Flips a bit; `false` when there is nothing behind the header.
     fn flip(&mut self, packet: &mut Packet) -> bool {
-        // Whoever gets a packet with a checksum that is still to be completed does not verify it.
+        // A receiver does not verify a checksum that is still to be completed.
         segment::finalise_checksum(packet);
         let header = usize::from(packet.layout.ip_header);
         let Some(payload) = packet.data.get_mut(header..) else {

@@ -20,14 +20,13 @@ pub(crate) trait Filter: Send {
     /// Whether it sends packets of its own back.
     const REPLIES: bool = false;
 
-    /// Decides about the packet; one that is not given to `out` in some way is lost without
-    /// being counted, which is a mistake.
+    /// Decides about the packet; one that is not given to `out` is lost without being counted, which is a mistake.
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Outlet<'_>);
 
     fn reconfigure(&mut self, now: Time, spec: Self::Spec);
 }
 
-/// The ways out of a filter.
+/// The outputs of a filter.
 pub(crate) struct Outlet<'a> {
     now: Time,
     tally: &'a mut Tally,
@@ -35,12 +34,12 @@ pub(crate) struct Outlet<'a> {
 }
 
 impl Outlet<'_> {
-    /// Lets the packet go on.
+    /// Forwards the packet to the output.
     pub(crate) fn forward(&mut self, packet: Packet) {
         self.out.push(self.now, packet);
     }
 
-    /// Lets a packet that the filter has changed go on.
+    /// Forwards a packet that the filter has changed.
     pub(crate) fn forward_changed(&mut self, packet: Packet) {
         self.tally.changed += u64::from(packet.segments());
         self.forward(packet);
@@ -51,15 +50,15 @@ impl Outlet<'_> {
         self.tally.drop(cause, packet);
     }
 
-    /// Lets a second copy go on; the first is forwarded or dropped like any packet.
+    /// Forwards a second copy; the first is forwarded or dropped like any packet.
     pub(crate) fn duplicate(&mut self, mut packet: Packet) {
-        // The record of a probe is that of the first.
+        // A probe's record stays with the first copy.
         packet.record = None;
         self.tally.duplicate(&packet);
         self.forward(packet);
     }
 
-    /// Lets a packet go on in fragments.
+    /// Forwards a packet as fragments.
     pub(crate) fn forward_fragments(&mut self, whole: &Packet, fragments: Vec<Vec<u8>>) {
         let packets = fragments.len() as u64;
         let bytes = fragments.iter().map(|data| data.len() as u64).sum();

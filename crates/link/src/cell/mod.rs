@@ -49,8 +49,8 @@ pub(crate) trait Cell: Send {
         false
     }
 
-    /// What comes in now goes on out of the chain no sooner than after this time, where the cells
-    /// behind keep everything for `beyond` at least. Zero is always true.
+    /// The least time until a packet that comes in now leaves the chain, where the cells behind keep every packet for
+    /// at least `beyond`. Zero is always a valid answer.
     fn keeps_for(&self, _beyond: Duration) -> Duration {
         Duration::ZERO
     }

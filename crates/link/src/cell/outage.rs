@@ -25,7 +25,7 @@ pub struct OutageSpec {
     /// How long each lasts.
     #[serde(with = "duration_text")]
     pub lasts: Duration,
-    /// The time from the beginning of one to that of the next; there is one only when absent.
+    /// The time from the beginning of one outage to the beginning of the next; when absent, there is only one.
     #[serde(
         default,
         with = "plumb_model::units::optional_duration_text",
@@ -212,8 +212,8 @@ mod tests {
     }
 
     /// 10,000 cycles of 30 ms up and 10 ms down on average, looked at every millisecond: the
-    /// share of time down is 1/4. Its deviation is that of a renewal process,
-    /// √(2 (30·10)²/(40³ t)) = 0.0026 for t = 400 s; the bound is five of them.
+    /// share of time down is 1/4. Its standard deviation follows from a renewal process, √(2 (30·10)²/(40³ t)) = 0.0026
+    /// for t = 400 s; the bound is five of them.
     #[test]
     fn random_outages_have_their_share() {
         let spec = outage(&[

@@ -76,7 +76,7 @@ impl PacketRateSpec {
 pub(crate) type PacketRate = Port<PacketLine>;
 
 impl PacketRate {
-    /// A box that exists from `now` on; `seed` is that of the queue's hash.
+    /// A box that exists from `now` on; `seed` seeds the queue's hash.
     pub(crate) fn new(spec: PacketRateSpec, seed: u64, now: Time) -> Self {
         let line = PacketLine(TokenBucket::new(&spec.line(), now));
         Self::with_line(spec, line, seed, now)
@@ -152,7 +152,7 @@ mod tests {
             box_.enqueue(Time::ZERO, udp(size, 1, 0));
         }
         assert_eq!(departures_us(&mut *box_), [1000, 2000, 3000, 4000]);
-        // A large TCP segment is as many packets as it is cut into.
+        // A large TCP segment counts as the number of packets that it is cut into.
         box_.enqueue(
             Time::from_nanos(10_000_000),
             tcp(false, 3 * 1448, 1448, ACK),

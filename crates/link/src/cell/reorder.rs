@@ -26,7 +26,7 @@ use crate::time::Time;
 pub struct ReorderSpec {
     /// The probability that a packet is held back.
     pub ratio: Ratio,
-    /// How many packets pass it before it goes on; when absent, time alone decides.
+    /// How many packets pass it before it is released; when absent, time alone decides.
     pub extent: Option<NonZeroU64>,
     /// The longest time for which it is held back.
     #[serde(default = "hold", with = "duration_text")]
@@ -41,11 +41,11 @@ fn hold() -> Duration {
 
 impl Settings for ReorderSpec {}
 
-/// The cell. When its settings change, what is held back goes on.
+/// The cell. When its settings change, the packets held back are released.
 pub(crate) struct Reorder {
     spec: ReorderSpec,
     random: Random,
-    /// What is held back, in the order in which it came, which is that in which it goes on.
+    /// The packets held back, in order of arrival, which is also the order of release.
     held: VecDeque<Held>,
     /// How many were not held back.
     passed: u64,
@@ -57,9 +57,9 @@ pub(crate) struct Reorder {
 struct Held {
     packet: Packet,
     number: u64,
-    /// Goes on at this time at the latest,
+    /// Released at this time at the latest,
     until: Time,
-    /// and when so many have passed.
+    /// or when `passed` reaches this count.
     passed: u64,
 }
 

@@ -134,7 +134,7 @@ impl PortSpec for TraceSpec {
 pub(crate) type Trace = Port<TraceLine>;
 
 impl Trace {
-    /// A line that exists from `now` on; `seed` is that of the queue's hash.
+    /// A line that exists from `now` on; `seed` seeds the queue's hash.
     pub(crate) fn new(spec: TraceSpec, seed: u64, now: Time) -> Self {
         let line = TraceLine::new(&spec);
         Self::with_line(spec, line, seed, now)
@@ -305,7 +305,7 @@ mod tests {
             c.enqueue(us(0), udp(1500, 1, 0));
         }
         assert_eq!(departures_ms(&mut c), [1, 3, 3, 10, 11, 13, 13]);
-        // What nobody used is lost: in the millisecond 23 there were two.
+        // Unused opportunities are lost: in the millisecond 23 there were two.
         c.enqueue(us(23_000), udp(1500, 1, 0));
         c.enqueue(us(23_001), udp(1500, 1, 0));
         assert_eq!(departures_ms(&mut c), [30, 31]);

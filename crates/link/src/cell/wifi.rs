@@ -1,10 +1,9 @@
-//! A radio like that of Wi-Fi: it waits for the medium, sends what has gathered as one aggregate,
-//! and sends all of it again when no answer comes. So packets come in bursts, their delay jumps,
-//! and what a packet costs depends on how many go with it.
+//! A radio like Wi-Fi: it waits for the medium, sends the packets that have gathered as one aggregate, and sends the
+//! whole aggregate again when no answer comes. So packets come in bursts, their delay jumps, and the airtime of a
+//! packet depends on how many share its aggregate.
 //!
-//! The timing is that of IEEE 802.11 at 5 GHz (OFDM): distributed coordination with binary
-//! exponential backoff (IEEE 802.11-2020 section 10.3), A-MPDUs with block acknowledgement
-//! (sections 9.7, 10.25).
+//! The timing follows IEEE 802.11 at 5 GHz (OFDM): distributed coordination with binary exponential backoff (IEEE
+//! 802.11-2020 section 10.3), A-MPDUs with block acknowledgement (sections 9.7, 10.25).
 
 use std::num::NonZeroU32;
 use std::time::Duration;

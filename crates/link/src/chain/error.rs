@@ -26,7 +26,7 @@ pub enum ChainError {
         name: String,
         kind: &'static str,
     },
-    /// A file that nobody read.
+    /// A file that was not read in advance.
     #[error(
         "the cell '{name}' would need the file '{file}', which is read only when a lab starts: give what is in it, as in distribution='{{ samples = [\"1ms\", \"3ms\"] }}'"
     )]

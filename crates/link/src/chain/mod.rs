@@ -173,8 +173,8 @@ impl Chain {
         self.outcomes.want(wanted);
     }
 
-    /// What became of packets since the last call, and of how many more that were not kept
-    /// because nobody asked in time.
+    /// The outcomes of packets since the last call, and the number of further ones that were not kept because the call
+    /// came too late.
     pub fn take_outcomes(&mut self) -> (Vec<Outcome>, u64) {
         self.outcomes.take()
     }
@@ -197,7 +197,7 @@ impl Chain {
         }
     }
 
-    /// How much later than by itself a packet left at most because of large segments.
+    /// The largest extra delay of a packet because of large segments.
     pub fn piece_error(&mut self) -> Duration {
         let cells = self.cells.iter_mut();
         cells.map(|named| named.cell.tally().longest_piece).sum()

@@ -54,7 +54,7 @@ fn times_add_up_along_the_chain() {
     );
     c.enqueue(us(0), udp(1500, 1, 0));
     c.enqueue(us(0), udp(1500, 1, 0));
-    // The line is free at 607.2 µs, which nobody outside can tell before the delay is over.
+    // The line is free at 607.2 µs, which is not visible outside before the delay is over.
     assert_eq!(c.next_event(), Some(Time::from_nanos(9_607_200)));
     assert!(c.dequeue(us(9_000)).is_none());
     assert_eq!(c.next_event(), Some(Time::from_nanos(9_607_200)));
@@ -125,7 +125,7 @@ fn what_becomes_of_each_packet_is_kept_when_asked_for() {
     let mut c = chain(
         r#"chain = [{ type = "shaper", rate = "8mbit", queue = { type = "fifo", limit = "2p" } }]"#,
     );
-    c.enqueue(us(0), udp(1000, 1, 0)); // nobody asked yet
+    c.enqueue(us(0), udp(1000, 1, 0)); // not asked for yet
     c.keep_outcomes(true);
     c.enqueue(us(10), udp(1000, 2, 0));
     c.enqueue(us(20), udp(500, 3, 0)); // the buffer is full

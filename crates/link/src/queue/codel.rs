@@ -16,7 +16,7 @@ use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
 
-/// `{ type = "codel" }`; the defaults are those of RFC 8289 and tc-codel(8).
+/// `{ type = "codel" }`; the defaults are from RFC 8289 and tc-codel(8).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodelSpec {
@@ -73,8 +73,7 @@ pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
 
 /// MAXPACKET: with no more than this left, IP bytes, the line would soon stand idle.
 const MAX_PACKET: u64 = 1514;
-/// Leaving and entering the dropping state within this many intervals goes on with the old
-/// drop rate (RFC 8289 section 5.4).
+/// A return to the dropping state within this many intervals continues with the old drop rate (RFC 8289 section 5.4).
 const RECENT_INTERVALS: u32 = 16;
 
 /// The settings of the control law.
@@ -85,7 +84,7 @@ pub(crate) struct Parameters {
     pub(crate) ecn: bool,
 }
 
-/// The control law's state for one queue; the names are those of the RFC.
+/// The control law's state for one queue; the names are from the RFC.
 #[derive(Debug, Default)]
 pub(crate) struct Codel {
     /// When the sojourn time will have been above target for an interval.
@@ -170,7 +169,7 @@ impl Codel {
     }
 }
 
-/// Tells the sender: marks the packet and keeps it (`true`), or drops it.
+/// Signals congestion to the sender: marks the packet and keeps it (`true`), or drops it.
 fn signal(packet: &mut Option<Packet>, parameters: &Parameters, tally: &mut Tally) -> bool {
     let Some(mut signalled) = packet.take() else {
         return false;

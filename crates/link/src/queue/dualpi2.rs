@@ -22,7 +22,7 @@ use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
 
-/// `{ type = "dualpi2" }`; the defaults are those of the kernel and tc-dualpi2(8).
+/// `{ type = "dualpi2" }`; the defaults are from the kernel and tc-dualpi2(8).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DualPi2Spec {

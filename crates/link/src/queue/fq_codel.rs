@@ -19,7 +19,7 @@ use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
 
-/// `{ type = "fq_codel" }`; the defaults are those of RFC 8290 and tc-fq_codel(8).
+/// `{ type = "fq_codel" }`; the defaults are from RFC 8290 and tc-fq_codel(8).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FqCodelSpec {

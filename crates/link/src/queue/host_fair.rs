@@ -1,7 +1,6 @@
 //! Host fairness: hosts are hashed to buckets that share the line by deficit round robin, each
-//! with a queue of its own, FQ-CoDel unless told otherwise, which then shares among the host's
-//! flows. What a home router's class tree with one class a host does (sch_drr.c, or HTB with
-//! equal classes).
+//! with a queue of its own, by default FQ-CoDel, which then shares among the host's flows. This is what a home router's
+//! class tree does with one class per host (sch_drr.c, or HTB with equal classes).
 //!
 //! Left out: guaranteed rates and ceilings of single classes (HTB's rate and ceil). A busy host
 //! borrows all that the others leave.
@@ -29,7 +28,7 @@ use crate::time::Time;
     bound(deserialize = "Q: Deserialize<'de> + From<FqCodelSpec>")
 )]
 pub struct HostFairSpec<Q> {
-    /// Which address is the host's: `source` on the way up, `destination` on the way down.
+    /// Which address is the host's: `source` in the direction up, `destination` in the direction down.
     pub by: HostAddress,
     /// Buckets that hosts are hashed to, 1…65536; two hosts in one share its share.
     #[serde(default = "default_buckets")]

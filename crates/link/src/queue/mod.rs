@@ -1,5 +1,4 @@
-//! Queues: what waits before a line, what is let in, and what leaves next. One file an
-//! algorithm.
+//! Queues before a line: which packets are admitted, and which leaves next. One file per algorithm.
 
 pub mod cake;
 pub mod codel;

@@ -1,6 +1,6 @@
 //! PIE (RFC 8033): drops arriving packets with a probability that a controller adjusts so that
 //! the queue's delay stays at a target. Follows the kernel's sch_pie.c in its default mode, where
-//! the delay is that of the packet that left last, by its timestamp (RFC 8033 section 5.2).
+//! the delay is measured on the packet that left last, by its timestamp (RFC 8033 section 5.2).
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
 
-/// `{ type = "pie" }`; the defaults are those of RFC 8033 and tc-pie(8).
+/// `{ type = "pie" }`; the defaults are from RFC 8033 and tc-pie(8).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PieSpec {

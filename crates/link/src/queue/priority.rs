@@ -1,8 +1,7 @@
 //! Strict priority (tc-prio(8), sch_prio.c): a band is served when all before it are empty. Each
 //! band is a queue of any kind.
 //!
-//! Nothing bounds what the first bands take: whoever fills them starves the rest, as in the
-//! kernel.
+//! Nothing limits what the first bands take: traffic that fills them starves the rest, as in the kernel.
 
 use plumb_model::units::BitRate;
 use plumb_wire::ip::IpPacket;
@@ -204,7 +203,7 @@ mod tests {
 
     #[test]
     fn later_bands_wait_until_the_earlier_are_empty() {
-        // What no band names goes to the last, for which the map has to say so.
+        // A packet that no band names goes to the last band, because the map says so.
         let text = "bands = [{ dscp = [46] }, { ports = [53] }, {}]\npriomap = [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]";
         let spec = spec(text);
         let (mut q, mut tally) = (Priority::new(spec, RATE, 1), Tally::new());

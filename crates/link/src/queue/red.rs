@@ -1,7 +1,7 @@
 //! RED (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993): an
 //! average of the queue decides how likely an arriving packet is dropped or marked. The decisions
-//! are those of the kernel's red.h and sch_red.c, in exact arithmetic instead of fixed point and
-//! tables. Adaptive and gentle RED are left out.
+//! follow the kernel's red.h and sch_red.c, in exact arithmetic instead of fixed point and tables. Adaptive and gentle
+//! RED are left out.
 
 use plumb_model::units::{BitRate, ByteCount};
 use rand::RngExt;
@@ -18,8 +18,8 @@ use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
 
-/// `{ type = "red", limit = "400kB", min = "30kB", max = "90kB" }`; the defaults are those of the
-/// example in tc-red(8), which suits 10 Mbit/s.
+/// `{ type = "red", limit = "400kB", min = "30kB", max = "90kB" }`; the defaults are from the example in tc-red(8),
+/// which suits 10 Mbit/s.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedSpec {

@@ -32,7 +32,7 @@ pub(crate) enum Control {
     Cubic,
     /// Greedy, reduces its window by half the share of marked packets.
     Dctcp,
-    /// One packet after each such time, whatever happens.
+    /// One packet every such interval, whatever happens.
     Every(Duration),
 }
 
@@ -204,8 +204,8 @@ impl Sender {
     }
 }
 
-/// Sends `flows` over a shaper of these settings for `seconds`, and tells of all but the first
-/// third of that time, which is for the warm-up.
+/// Sends `flows` over a shaper of these settings for `seconds`, and returns the outcomes of all but the first third of
+/// that time, which is the warm-up.
 pub(crate) fn run(
     shaper: &[(&str, &str)],
     flows: &[Flow],

@@ -1,4 +1,4 @@
-//! Queues that are one list, first in, first out: what is let in is up to their algorithm.
+//! Queues that are one list, first in, first out: their algorithm decides which packets are admitted.
 
 use plumb_model::units::BitRate;
 

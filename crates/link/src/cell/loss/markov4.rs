@@ -11,8 +11,8 @@ use crate::random::Random;
 use crate::ratio::Ratio;
 use crate::settings::Settings;
 
-/// `{ type = "markov4", p13 = "1%", p31 = "30%" }`: the probabilities, at each packet, of going
-/// from one state to another; the states are those of `State`.
+/// `{ type = "markov4", p13 = "1%", p31 = "30%" }`: the probabilities, at each packet, of a transition from one state
+/// of `State` to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Markov4Spec {

@@ -22,8 +22,8 @@ pub(crate) trait LossModel: Send {
     fn reconfigure(&mut self, spec: Self::Spec);
 }
 
-/// A cell that loses what its model says. What the hosts of a link tell each other without
-/// being asked goes by: it would shift the numbers of the packets that are meant.
+/// A cell that loses the packets its model selects. Link-local multicast, which hosts send unasked, always passes: it
+/// would shift the numbers of the packets that are meant.
 pub(crate) struct Loss<M>(pub(crate) M);
 
 impl<M: LossModel> Filter for Loss<M> {

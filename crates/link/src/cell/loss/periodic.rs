@@ -15,7 +15,7 @@ use crate::settings::Settings;
 pub struct PeriodicLossSpec {
     /// One of so many packets is lost.
     pub every: NonZeroU64,
-    /// The number of the first that is lost, counted from 1; that of `every` when absent.
+    /// The number of the first that is lost, counted from 1; equal to `every` when absent.
     pub first: Option<NonZeroU64>,
     /// Which packets are counted; all when absent.
     #[serde(default, rename = "match")]

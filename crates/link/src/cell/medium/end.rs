@@ -11,8 +11,8 @@ use crate::stats::CellStats;
 use crate::tally::Tally;
 use crate::time::Time;
 
-/// The two ends of a medium that exists from `now` on: that of the first station and that of
-/// the second. The seed decides how long they back off.
+/// The two ends of a medium that exists from `now` on: of the first station, and of the second. The seed decides how
+/// long they back off.
 pub(crate) fn pair(terms: Terms, seed: u64, now: Time) -> [End; 2] {
     let medium = Arc::new(Mutex::new(Medium::new(terms, seed, now)));
     [0, 1].map(|side| End {

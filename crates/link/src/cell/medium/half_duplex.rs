@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn both_back_off_after_a_collision() {
         // Both begin at 0 and hear each other at 500 ns; the jam follows the preamble and ends
-        // at 9.6 µs, and both sense its end at 10.1 µs. Who draws the fewer slots goes first.
+        // at 9.6 µs, and both sense its end at 10.1 µs. The one that draws fewer slots sends first.
         let jam = 9_600;
         let early = jam + 500 + GAP + FRAME + 500;
         let late = early + GAP + FRAME + 500;
@@ -148,9 +148,9 @@ mod tests {
     #[test]
     fn two_saturated_stations_get_less_than_the_rate() {
         let (large, least) = saturated(1500);
-        // 1500 of 1538 bytes are the packet's. Collisions cost little more, because who has
-        // won goes on winning while the other backs off longer and longer (K. Ramakrishnan and
-        // H. Yang, The Ethernet Capture Effect, LCN 1994).
+        // 1500 of 1538 bytes are the packet's. Collisions cost little more, because the station that has won keeps
+        // winning while the other backs off longer and longer (K. Ramakrishnan and H. Yang, The Ethernet Capture
+        // Effect, LCN 1994).
         assert!((0.95..1500.0 / 1538.0).contains(&large), "{large}");
         // But not for ever.
         assert!(least > 0.2, "{least}");
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn sixteen_collisions_end_a_frame() {
         // A station that has sent wins more and more often against one that backs off longer
-        // and longer: somebody gives up in the end.
+        // and longer, until that one gives up a frame.
         let mut s = segment(9);
         for tick in 0..200_000 {
             s.fill(0, tick * 1_000_000, 1500, 30);

@@ -59,7 +59,7 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deference {
     Clear,
-    /// Somebody sends; `sent` when the station did itself.
+    /// A station sends; `sent` when it was this station.
     Busy {
         sent: bool,
     },
@@ -339,8 +339,8 @@ impl Station {
         Time::from_nanos(time.as_nanos().saturating_add(bits * self.bit_ns))
     }
 
-    /// The delay of what waits, and of what is still to be sent of the frame, when nobody else
-    /// sends: samples it on the grid points before `end`.
+    /// Samples the delay on the grid points before `end`: the time to send the queue and the rest of the frame, if no
+    /// other station sends.
     pub(super) fn sample_delay(&mut self, end: Time) {
         let waiting = self.queue.backlog().wire_bytes;
         let (phase, bit_ns) = (self.phase, self.bit_ns);
@@ -351,7 +351,7 @@ impl Station {
         });
     }
 
-    /// What waits and what it is sending.
+    /// The queue and the frame being sent.
     pub(super) fn backlog(&self) -> Backlog {
         let frame = self.frame.as_ref().map(Packet::backlog);
         self.queue.backlog() + frame.unwrap_or_default()

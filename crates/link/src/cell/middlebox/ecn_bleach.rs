@@ -1,5 +1,5 @@
-//! A box that clears the ECN field: congestion marks and the senders' word that they understand
-//! them are lost on the way, while the handshake still says ECN (RFC 3168 section 18.1.1).
+//! A box that clears the ECN field: congestion marks and the senders' ECN-capable codepoints are lost on the path,
+//! while the handshake still negotiates ECN (RFC 3168 section 18.1.1).
 
 use plumb_wire::ip::{Ecn, IpPacket};
 use plumb_wire::rewrite;
@@ -20,7 +20,7 @@ pub struct EcnBleachSpec {
     pub only: Option<Only>,
 }
 
-/// A codepoint that a box may clear by itself.
+/// A codepoint that a box may clear while it keeps the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Only {

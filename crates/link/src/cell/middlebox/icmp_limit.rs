@@ -1,5 +1,5 @@
-//! A box that lets only so many ICMP messages a second pass (RFC 1812 section 4.3.2.8 of what
-//! routers send themselves; many limit what passes, too). A token bucket.
+//! A box that limits how many ICMP messages a second pass. A token bucket. RFC 1812 section 4.3.2.8 limits what routers
+//! send themselves; many limit what they forward, too.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! What boxes on the way do to packets besides carrying them. One file a box; the bytes are
-//! `plumb_wire`'s.
+//! What middleboxes do to packets besides carrying them. One file a box; the bytes are `plumb_wire`'s.
 
 pub mod dscp_bleach;
 pub mod ecn_bleach;
@@ -26,8 +25,7 @@ fn is_syn(packet: &Packet) -> bool {
         .is_some_and(|flags| flags & SYN != 0)
 }
 
-/// Whether the options of this packet are those of a SYN, which may then be changed: its
-/// checksum is complete.
+/// Whether this packet is a SYN whose options may be changed: its checksum is complete.
 fn opens_connection(packet: &mut Packet) -> bool {
     is_syn(packet) && segment::finalise_checksum(packet)
 }

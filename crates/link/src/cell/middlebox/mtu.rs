@@ -1,10 +1,9 @@
 //! A line that takes only small packets, between others that take larger ones: a tunnel, PPPoE.
 //!
-//! A large TCP segment counts by its segments. Of what is larger than the line takes, IPv4
-//! without "don't fragment" is cut up (RFC 791 section 3.2, RFC 1812 section 5.2.6), or dropped
-//! in silence by a router told so (`fragment = false`); everything else is dropped, and its
-//! sender is told (RFC 1191, RFC 8201), or is not (`icmp = false`): a black hole (RFC 2923
-//! section 2.1). IPv6 hosts need not go below 1280 bytes (RFC 8200 section 5).
+//! A large TCP segment counts by its segments. A packet above the MTU is fragmented if it is IPv4 without "don't
+//! fragment" (RFC 791 section 3.2, RFC 1812 section 5.2.6), or dropped in silence with `fragment = false`. Any other is
+//! dropped, and its sender gets an ICMP error (RFC 1191, RFC 8201). With `icmp = false` it gets none: a black hole (RFC
+//! 2923 section 2.1). IPv6 hosts need not go below 1280 bytes (RFC 8200 section 5).
 //!
 //! The error leaves this cell backwards at once: it meets no cell of the other direction.
 
@@ -29,10 +28,10 @@ use crate::time::Time;
 pub struct MtuSpec {
     /// IP bytes of the largest packet that passes.
     pub bytes: u16,
-    /// Whether senders are told.
+    /// Whether senders get an ICMP error.
     #[serde(default = "yes")]
     pub icmp: bool,
-    /// Whether packets are cut up that may be.
+    /// Whether packets are fragmented that may be.
     #[serde(default = "yes")]
     pub fragment: bool,
     /// Where errors come from; the address of the link's far end, or else the destination of the
@@ -93,7 +92,7 @@ impl Mtu {
 
     /// A packet of the wire that is too large.
     fn refuse(&self, now: Time, mut packet: Packet, out: &mut Outlet<'_>) {
-        // Whoever puts fragments together, or looks at what an error quotes, sees the bytes.
+        // The checksum is seen in reassembled fragments, and in what an ICMP error quotes.
         segment::finalise_checksum(&mut packet);
         if self.spec.fragment
             && let Some(fragments) = fragment(&packet.data, usize::from(self.spec.bytes))
@@ -155,7 +154,7 @@ mod tests {
             .own()
     }
 
-    /// What goes on and what goes back.
+    /// The packets forwarded and the packets sent back.
     fn pass(cell: &mut dyn Cell, packet: Packet) -> (Vec<Packet>, Vec<Packet>) {
         cell.enqueue(Time::ZERO, packet);
         std::iter::from_fn(|| cell.dequeue(Time::ZERO))

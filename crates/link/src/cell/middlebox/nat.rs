@@ -27,8 +27,8 @@ use crate::time::Time;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NatSpec {
-    /// The public address, which must be routed to this link from outside; that of the link's
-    /// first end when none is written.
+    /// The public address, which must be routed to this link from outside; the address of the link's first end when
+    /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Ipv4Addr>,
     /// How long a UDP mapping lives without traffic.
@@ -37,10 +37,10 @@ pub struct NatSpec {
     /// How long the mapping of an open TCP connection lives without traffic.
     #[serde(with = "duration_text")]
     pub tcp_timeout: Duration,
-    /// How long that of a connection does that is being opened or closed.
+    /// How long the mapping of a TCP connection that is being opened or closed lives without traffic.
     #[serde(with = "duration_text")]
     pub tcp_transitory_timeout: Duration,
-    /// How long that of an echo's identifier does.
+    /// How long the mapping of an ICMP echo identifier lives without traffic.
     #[serde(with = "duration_text")]
     pub icmp_timeout: Duration,
     /// Mappings at most; then new flows are dropped.
@@ -80,7 +80,7 @@ impl NatSpec {
     }
 }
 
-/// The translator's ends: for what goes out, and for what comes in.
+/// The translator's ends: for outgoing packets, and for incoming ones.
 pub(crate) fn pair(spec: &NatSpec) -> [Filtered<Nat>; 2] {
     let shared = Arc::new(Mutex::new(State::new(spec)));
     [Direction::Out, Direction::In].map(|direction| {
@@ -201,8 +201,7 @@ impl State {
         ))
     }
 
-    /// Translates an ICMP error and what it quotes, which went the other way (RFC 5508 section
-    /// 4).
+    /// Translates an ICMP error and the packet that it quotes, which went in the other direction (RFC 5508 section 4).
     fn translate_error(
         &mut self,
         packet: &mut Packet,

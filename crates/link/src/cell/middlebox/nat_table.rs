@@ -1,6 +1,6 @@
-//! The mappings of a network address translator: which port of the public address stands for
-//! which port of which host inside. Endpoint-independent (RFC 4787 section 4.1): one mapping for
-//! all that a port inside talks to, and everybody outside may use it.
+//! The mappings of a network address translator: which port of the public address is mapped to which port of which host
+//! inside. Endpoint-independent (RFC 4787 section 4.1): an inside port has one mapping for all its peers, and any host
+//! outside may use it.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;

@@ -30,7 +30,7 @@ pub(crate) trait Line: Send {
     /// rate that it has at `now`.
     fn clears(&self, now: Time, more_bytes: u64) -> Time;
 
-    /// How many bytes of a large segment pass as one; zero when each packet must pass by itself.
+    /// How many bytes of a large segment pass as one; zero when each packet must pass alone.
     fn whole_bytes(&self) -> u64;
 
     /// Takes new settings at `now`; returns when the packet on the line leaves, if there is one.

@@ -19,7 +19,7 @@ use crate::time::Time;
 pub(crate) type Shaper = Port<TokenBucket>;
 
 impl Shaper {
-    /// A shaper that exists from `now` on; `seed` is that of the queue's hash.
+    /// A shaper that exists from `now` on; `seed` seeds the queue's hash.
     pub(crate) fn new(spec: ShaperSpec, seed: u64, now: Time) -> Self {
         let line = TokenBucket::new(&spec, now);
         Self::with_line(spec, line, seed, now)

@@ -30,11 +30,11 @@ pub(crate) struct Port<L: Line> {
     spec: L::Spec,
     seed: u64,
     queue: Box<dyn AnyQueue<QueueSpec>>,
-    /// The rate that the queue was last told.
+    /// The rate that the queue was last configured with.
     queue_rate: BitRate,
     line: L,
     on_line: Option<OnLine>,
-    /// What has left and was not yet asked for.
+    /// Packets that have left and were not yet dequeued.
     done: Departures,
     tally: Tally,
     delay: BacklogDelay,
@@ -73,7 +73,7 @@ where
     L: Line,
     L::Spec: PortSpec,
 {
-    /// A port that exists from `now` on; `seed` is that of the queue's hash.
+    /// A port that exists from `now` on; `seed` seeds the queue's hash.
     pub(crate) fn with_line(spec: L::Spec, line: L, seed: u64, now: Time) -> Self {
         let queue_rate = line.rate(now);
         Self {
@@ -136,7 +136,7 @@ where
         });
     }
 
-    /// Lets the queue know the line's rate, which may have changed by itself.
+    /// Gives the queue the line's rate, which may change without new settings.
     fn tell_rate(&mut self, now: Time) {
         let rate = self.line.rate(now);
         if rate != std::mem::replace(&mut self.queue_rate, rate) {

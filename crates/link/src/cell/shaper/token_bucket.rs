@@ -14,7 +14,7 @@ use crate::time::Time;
 const WORK_PER_BYTE: u64 = 8_000_000_000;
 
 /// The longest time that a large segment keeps the line, in nanoseconds: the granularity that
-/// it adds to the traffic stays below what a measurement of delay tells apart.
+/// it adds to the traffic stays below the resolution of a delay measurement.
 const WHOLE_NS: u64 = 250_000;
 
 #[derive(Debug)]
@@ -39,8 +39,8 @@ impl Bucket {
         }
     }
 
-    /// Lets the tokens come that come until `now`; those of a packet larger than the bucket,
-    /// of this much work, are kept for it.
+    /// Adds the tokens that come until `now`. For a packet larger than the bucket, of this much work, the bucket holds
+    /// as many tokens as it needs.
     fn refill(&mut self, now: Time, packet: i128) {
         self.tokens = self.available(now).min(self.burst.max(packet));
         self.since = now;
@@ -138,10 +138,9 @@ impl Line for TokenBucket {
         self.peak.as_ref().map_or(main, |p| main.max(through(p)))
     }
 
-    /// Without a burst several segments as one leave when the last of them would have by itself,
-    /// and make room one after the other: all that differs is when the first ones leave, by
-    /// [`WHOLE_NS`] at most, also at the slowest rate of a schedule. With a burst some would
-    /// leave at once and make room at once, so each passes by itself.
+    /// Without a burst, several segments that pass as one leave when the last of them would have left alone, and free
+    /// their room one after the other. Only the first ones leave later, by [`WHOLE_NS`] at most, also at the slowest
+    /// rate of a schedule. With a burst some would leave and free their room at once, so each passes alone.
     fn whole_bytes(&self) -> u64 {
         if self.bucket.burst > 0 {
             return 0;

@@ -1,6 +1,6 @@
 //! The ACK filter: finds in a flow's queue an acknowledgement that the packet at the queue's
-//! tail makes superfluous. The rules are those of sch_cake.c; only what loses nothing goes:
-//! pure ACKs with known options that tell the sender no more than the newer one does.
+//! tail makes superfluous. The rules are from sch_cake.c. Only ACKs without new information are dropped: pure ACKs with
+//! known options that acknowledge no more than the newer one does.
 
 use plumb_wire::ip::IpPacket;
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,7 @@ impl<'a> Tcp<'a> {
             }
     }
 
-    /// Whether all options are known and none says anything newer than those of `newer`.
+    /// Whether all options are known and none is newer than the options of `newer`.
     fn options_may_go(&self, newer: &Self) -> bool {
         let (newer_value, newer_echo) = newer.timestamps().unwrap_or_default();
         Options(self.options).all(|(kind, value)| match kind {
@@ -133,8 +133,8 @@ impl<'a> Tcp<'a> {
         })
     }
 
-    /// Whether this ACK's blocks say more than those of `newer`: any that `newer` does not
-    /// cover, and a D-SACK (RFC 2883) always.
+    /// Whether this ACK's SACK blocks report more than the blocks of `newer`: any that `newer` does not cover, and a
+    /// D-SACK (RFC 2883) always.
     fn compare_sack(&self, newer: &Self) -> Sack {
         let (ours, theirs) = (self.sack_blocks(), newer.sack_blocks());
         let covered = |(start, end): (u32, u32)| {
@@ -163,7 +163,7 @@ fn bytes(blocks: impl Iterator<Item = (u32, u32)>) -> u32 {
     })
 }
 
-/// How much an ACK's blocks say beside those of the newer one.
+/// How much an ACK's SACK blocks report compared with the newer ACK's.
 #[derive(Debug, PartialEq, Eq)]
 enum Sack {
     Less,
@@ -232,7 +232,7 @@ mod tests {
     /// The lowest of the reserved bits, which is AE in RFC 9768.
     const AE: u16 = 0x0100;
 
-    /// A TCP packet, an ACK unless told otherwise.
+    /// A TCP packet, by default an ACK.
     #[derive(Clone)]
     struct Segment {
         v6: bool,

@@ -1,6 +1,6 @@
 //! COBALT: CoDel for flows that answer to its signals, BLUE beside it for those that do not.
-//! Follows sch_cake.c, whose CoDel is not that of RFC 8289: it has one schedule for the first
-//! signal and the later ones, and lets its count decay step by step after the congestion.
+//! Follows sch_cake.c, whose CoDel differs from RFC 8289: it has one schedule for the first signal and the later ones,
+//! and lets its count decay step by step after the congestion.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The hosts on both sides of a tin's flows, and how many bulk flows each has: set-associative
-//! tables, as that of the flows (sch_cake.c).
+//! tables, like the flow table (sch_cake.c).
 
 use super::isolation::{Hashes, Isolation};
 

@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(serve(&mut q, 2).map(|p| port(&p)), Some(1));
         assert_eq!(serve(&mut q, 3).map(|p| port(&p)), Some(1));
         assert_eq!(serve(&mut q, 4).map(|p| port(&p)), Some(2));
-        // Without tins it waits for its turn among the flows, as sparse as it is.
+        // Without tins it waits for its turn among the flows, although it is sparse.
         let mut q = queue(CakeSpec {
             tins: Tins::Besteffort,
             isolation: Isolation::Flowblind,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{AckFilter, Isolation, Tins, cobalt, rtt};
 use crate::settings::Settings;
 
-/// `{ type = "cake" }`; the defaults and the values' names are those of tc-cake(8).
+/// `{ type = "cake" }`; the defaults and the values' names are from tc-cake(8).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CakeSpec {

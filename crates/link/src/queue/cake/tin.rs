@@ -71,7 +71,7 @@ struct Flow {
     hosts: Places,
 }
 
-/// Where in its life a flow is; the names are those of sch_cake.c.
+/// The state of a flow; the names are from sch_cake.c.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
     #[default]
@@ -300,7 +300,7 @@ impl Tin {
             .max_by_key(|(_, ip_bytes)| *ip_bytes)
     }
 
-    /// Drops the packet at the head of a flow for want of room.
+    /// Drops the packet at the head of a flow because the buffer is full.
     pub(super) fn drop_from(&mut self, now: Time, index: usize, tally: &mut Tally) {
         let flow = self.flows.get_mut(index);
         if let Some(flow) = flow
