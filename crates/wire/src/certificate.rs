@@ -7,7 +7,7 @@ const ALT_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
 /// The tag of a DNS name among the general names.
 const DNS_NAME: u8 = 0x82;
 
-/// Names told at most: edges of content networks bear hundreds.
+/// Most names that are returned: certificates of content networks have hundreds.
 const MOST_NAMES: usize = 100;
 
 /// The DNS names in the extension, in its order; none when there is no such extension.

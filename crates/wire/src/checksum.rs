@@ -63,8 +63,8 @@ pub fn checksum(bytes: &[u8]) -> u16 {
 
 /// The pseudo-header of a TCP, UDP or ICMPv6 packet over IPv4 or IPv6.
 ///
-/// `length` is that of the transport header and payload. Addresses of different versions have
-/// no pseudo-header; the sum is then of what is there.
+/// `length` is the length of transport header and payload in bytes. Addresses of different versions have no
+/// pseudo-header; the sum then covers both addresses in their own lengths.
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: u32) -> Sum {
     address(address(Sum::new(), source), destination)
         .bytes(&length.to_be_bytes())

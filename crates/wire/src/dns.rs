@@ -1,4 +1,4 @@
-//! As much of DNS (RFC 1035) as a probe needs: a question, and the head of what answers it.
+//! As much of DNS (RFC 1035) as a probe needs: a question, and the head of its answer.
 
 /// Bytes of the header (RFC 1035, section 4.1.1).
 const HEADER_BYTES: usize = 12;
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(query.answer(&bytes), Some(head), "whatever the case");
         let other = Query::new("example.org", RecordKind::A).unwrap();
         assert_eq!(other.answer(&bytes), None);
-        // Without the question, as whoever refuses may answer.
+        // Without the question, as a server that refuses may answer.
         assert_eq!(
             query
                 .answer(&[0, 7, 0x80, 5, 0, 0, 0, 0, 0, 0, 0, 0])

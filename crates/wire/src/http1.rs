@@ -242,7 +242,7 @@ impl Client {
         let stream = self.stream;
         let head = Head::parse(bytes).ok_or(HttpError::NotHttp("1.1"))?;
         match head.status {
-            // Another protocol, which nobody asked for.
+            // Another protocol, which was not requested.
             101 => return Err(HttpError::Unsolicited),
             100..=199 => {
                 self.interim += 1;

@@ -10,7 +10,7 @@ use crate::url::Url;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub url: Url,
-    /// Whether it may come compressed with gzip; else it is asked for as it is.
+    /// Whether the body may come compressed with gzip; else it is requested uncompressed.
     pub gzip: bool,
 }
 
@@ -28,7 +28,7 @@ impl Request {
     }
 }
 
-/// What came of a request, which a stream of its connection stands for.
+/// An event of a request, which is identified by its stream on the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The first of the answer.
@@ -77,7 +77,7 @@ pub enum HttpError {
     /// Interim answers (1xx) do not end.
     #[error("more than {0} interim answers (1xx)")]
     Interim(u32),
-    /// Something came that nobody asked for.
+    /// Bytes came that were not requested.
     #[error("bytes came that answer no request")]
     Unsolicited,
     /// The connection or the stream ended before the answer did.

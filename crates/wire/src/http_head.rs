@@ -1,5 +1,5 @@
 //! The head of an HTTP/1 message (RFC 9112): a request for nothing but a head, and the status and
-//! fields of what answers it.
+//! fields of its answer.
 
 /// Of a head so many bytes are looked at: servers send some hundred, few more than 8 kB.
 pub const MAX_HEAD_BYTES: usize = 16 * 1024;

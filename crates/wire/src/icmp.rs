@@ -1,5 +1,5 @@
 //! ICMP and ICMPv6 echo (RFC 792, page 14; RFC 4443, section 4), and the mark by which plumb
-//! knows its own probes among everybody's echoes.
+//! knows its own probes among all echoes.
 
 use crate::checksum;
 
@@ -43,9 +43,9 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo<'a> {
     pub kind: Kind,
-    /// Tells the probes of one program from those of another.
+    /// Differs between the probes of different programs.
     pub identifier: u16,
-    /// Tells the probes of one program apart.
+    /// Differs between the probes of one program.
     pub sequence: u16,
     /// Comes back as it was sent.
     pub payload: &'a [u8],
@@ -91,9 +91,9 @@ impl<'a> Echo<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EchoHeader {
     pub code: u8,
-    /// Tells the probes of one program from those of another.
+    /// Differs between the probes of different programs.
     pub identifier: u16,
-    /// Tells the probes of one program apart.
+    /// Differs between the probes of one program.
     pub sequence: u16,
 }
 

@@ -1,5 +1,5 @@
-//! Reading the ICMP and ICMPv6 errors that a probe meets on its way (RFC 792, RFC 4443): what
-//! happened, the packet that they quote, and the MPLS labels that it bore (RFC 4884, RFC 4950).
+//! Reading the ICMP and ICMPv6 errors that a probe causes on its path (RFC 792, RFC 4443): what happened, the packet
+//! that they quote, and the MPLS labels that it bore (RFC 4884, RFC 4950).
 
 use crate::checksum;
 use crate::icmp::Version;
@@ -20,7 +20,7 @@ const MAX_LABELS: usize = 16;
 /// What an ICMP error says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Report {
-    /// The time to live ended on the way (code 0), or fragments stayed away (code 1).
+    /// The time to live reached zero on the path (code 0), or fragments were missing (code 1).
     TimeExceeded(u8),
     /// The packet was not delivered; the code says why, in the words of the protocol's version.
     Unreachable(u8),
@@ -114,7 +114,7 @@ pub struct IcmpReport<'a> {
 
 impl<'a> IcmpReport<'a> {
     /// Reads a message without its IP header; `None` when it is no error, is cut before the
-    /// quotation, or (ICMP) its checksum is wrong. The kernel verifies that of ICMPv6.
+    /// quotation, or (ICMP) its checksum is wrong. The kernel verifies the checksum of ICMPv6.
     pub fn parse(version: Version, message: &'a [u8]) -> Option<Self> {
         let (header, body) = message.split_first_chunk::<HEADER_BYTES>()?;
         if version == Version::V4 && checksum::checksum(message) != 0 {

@@ -7,7 +7,7 @@
 //! - UDP: the checksum, with a payload that makes it so;
 //! - TCP: the sequence number of the SYN.
 //!
-//! Every ICMP and UDP probe bears plumb's mark besides ([`Mark`]), which routers may quote.
+//! Every ICMP and UDP probe also has plumb's mark ([`Mark`]), which routers may quote.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ const SYN_BYTES: usize = 40;
 /// The mark, and the word that makes the checksum what it is to be.
 const PAYLOAD_BYTES: usize = MARK_BYTES + 2;
 /// Largest number of a probe: zero is what the kernel fills in by itself, and one number is left
-/// to be the UDP checksum that stands for none (RFC 768).
+/// for the UDP checksum that means none (RFC 768).
 pub const MAX_NUMBER: u16 = 0xfffe;
 
 /// What a probe is made of.
@@ -66,7 +66,7 @@ pub struct Numbered {
     pub number: u16,
     /// Time to live, or hop limit.
     pub hop_limit: u8,
-    /// Which flow, from 0: routers that share by flow may send another one another way.
+    /// Which flow, from 0: routers that balance by flow may send another flow over another path.
     pub flow: u16,
     /// Type of service, or traffic class: DSCP and ECN.
     pub traffic_class: u8,
@@ -317,7 +317,7 @@ impl ProbeSet {
     }
 
     /// The number of the probe that an ICMP error quotes; `None` when it is none of ours. NATs on
-    /// the way may have changed ports, identifiers and checksums.
+    /// the path may have changed ports, identifiers and checksums.
     pub fn quoted(&self, quote: &[u8]) -> Option<u16> {
         let ip = IpPacket::parse(quote)?;
         if ip.protocol() != self.protocol() || ip.is_later_fragment() {
@@ -354,8 +354,8 @@ impl ProbeSet {
     }
 
     /// The probe that an answer of the target is to: an echo reply, a segment or a datagram, without its
-    /// IP header. A datagram without plumb's mark is told by nothing, and its number is 0. The caller knows which
-    /// flow that number was of: an answer to another identifier or port is none.
+    /// IP header. A datagram without plumb's mark does not name its probe, and its number is 0. The caller knows the
+    /// flow of that number: an answer to another identifier or port is none.
     pub fn answered(&self, protocol: u8, message: &[u8]) -> Option<Named> {
         if protocol != self.protocol() {
             return None;
@@ -426,8 +426,8 @@ impl ProbeSet {
     }
 }
 
-/// Flows that a set of probes may have: enough to find 16 equal ways with 95 % confidence, and
-/// few enough for their ports to be told from those of other programs.
+/// Flows that a set of probes may have: enough to find 16 equal paths with 95 % confidence, and few enough to
+/// distinguish their ports from the ports of other programs.
 pub const FLOWS: u16 = 512;
 
 /// The first eight bytes of what IP carries, which every router quotes.

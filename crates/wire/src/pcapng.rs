@@ -24,7 +24,7 @@ const OPTION_ISB_OSDROP: u16 = 7;
 /// Time stamps count in 10⁻⁹ s.
 const NANOSECONDS: u8 = 9;
 
-/// Which way a packet passed the interface (the low two bits of `epb_flags`).
+/// The direction in which a packet passed the interface (the low two bits of `epb_flags`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     Inbound,
@@ -60,8 +60,8 @@ pub fn interface(name: &str, link: u16, snaplen: u32) -> Vec<u8> {
     block(INTERFACE_DESCRIPTION, &body)
 }
 
-/// That packets of an interface were missed by whoever captured, by a time in nanoseconds since 1970:
-/// how many, since the capture began.
+/// How many packets of an interface the capturing program missed since the capture began, up to a time in nanoseconds
+/// since 1970.
 pub fn interface_statistics(interface: u32, unix_ns: u64, missed: u64) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend(interface.to_le_bytes());

@@ -1,5 +1,5 @@
-//! What tells one probe packet from every other, the same on its way there and back: by it the
-//! lab knows how long each probe was inside each link.
+//! The identity of a probe packet, the same in both directions: by it the lab knows how long each probe was inside each
+//! link.
 
 use crate::ip::{IpPacket, UDP};
 

@@ -1,5 +1,5 @@
-//! A bounded table of what was heard from lately: what a responder remembers of strangers must
-//! not grow with their number. Pure; the time is an argument.
+//! A bounded table of the addresses heard from lately: what a responder remembers of strangers must not grow with their
+//! number. Pure; the time is an argument.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
-/// An IPv4 address, or an IPv6 /64: whoever has one address of a /64 has all of them (RFC 6177).
+/// An IPv4 address, or an IPv6 /64: the holder of one address of a /64 has all of them (RFC 6177).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(IpAddr);
 

@@ -1,5 +1,5 @@
-//! TLS as a client has it that measures (RFC 8446): every handshake is a full one. That the server has
-//! the key of the certificate that it shows is verified, whoever may show it.
+//! TLS for a client that measures (RFC 8446): every handshake is a full one. The server always has to prove that it has
+//! the key of its certificate, whatever certificate that is.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// A client that authenticates nobody by name. It accepts the certificate of that fingerprint, whoever
-/// signed it and however old it is, over TLS 1.3 alone; without one, every certificate and every version.
+/// A client that authenticates no server by name. It accepts only the certificate with that fingerprint, regardless of
+/// signer and age, over TLS 1.3 alone; without a fingerprint, every certificate and every version.
 ///
 /// # Errors
 /// Only when the cryptography does not know these versions, which it does.

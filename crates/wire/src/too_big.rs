@@ -13,14 +13,13 @@ const LARGEST_V6: usize = 1280;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const ICMP_HEADER: usize = 8;
-/// Hop limit of what a router sends by itself (IANA's default).
+/// Hop limit of a router's own packets (IANA's default).
 const HOPS: u8 = 64;
 /// Internetwork control (RFC 1812 section 4.3.2.5).
 const PRECEDENCE: u8 = 0xc0;
 
-/// The error, from the router's address `from`, that tells the sender of `packet` to send no more
-/// than `mtu` bytes; `None` when none may be sent about it (RFC 1122 section 3.2.2, RFC 4443
-/// section 2.4 e), or `from` is of the other version.
+/// The error, from the router's address `from`, that limits the sender of `packet` to `mtu` bytes; `None` when no error
+/// may be sent about it (RFC 1122 section 3.2.2, RFC 4443 section 2.4 e), or `from` is of the other version.
 pub fn too_big(packet: &[u8], mtu: u16, from: IpAddr) -> Option<Vec<u8>> {
     let ip = IpPacket::parse(packet)?;
     if ip.is_icmp_error() {
@@ -40,7 +39,7 @@ pub fn too_big(packet: &[u8], mtu: u16, from: IpAddr) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether an IPv4 source address is that of a single host elsewhere.
+/// Whether an IPv4 source address belongs to a single other host.
 fn is_host(address: Ipv4Addr) -> bool {
     let [first, ..] = address.octets();
     first != 0 && first < 224 && !address.is_loopback()

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use plumb_model::vocabulary;
 use plumb_model::vocabulary::Vocabulary as _;
 
-/// The longest URL in bytes: what RFC 9110, section 4.1, recommends that everybody supports.
+/// The longest URL in bytes: the length that RFC 9110, section 4.1, recommends to support.
 pub const MAX_URL_BYTES: usize = 8000;
 
 /// The longest name of a host in bytes (RFC 1035, section 2.3.4).
@@ -81,12 +81,12 @@ pub enum UrlError {
     /// It has no scheme.
     #[error("a URL begins with http:// or https://")]
     NoScheme,
-    /// What stands for the host is none.
+    /// Its host is none.
     #[error(
         "it names no host: a name of letters, digits, '-', '_' and '.', or an address; write others as xn-- (RFC 5891)"
     )]
     Host,
-    /// What stands for the port is none.
+    /// Its port is none.
     #[error("its port is not from 1 to 65535")]
     Port,
     /// It has a user's name or a password.
@@ -180,7 +180,7 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
 
 fn scheme_of(text: &str) -> Result<Scheme, UrlError> {
     Scheme::of_word(&text.to_ascii_lowercase())
-        // Of a name that a page chose, no more than tells it.
+        // The page chose the name, so no more of it than is needed to recognise it.
         .ok_or_else(|| UrlError::Scheme(text.chars().take(20).collect()))
 }
 

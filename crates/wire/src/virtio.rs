@@ -31,8 +31,8 @@ pub enum Gso {
 /// The header; all zero describes an ordinary packet with a complete checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VirtioHeader {
-    /// The transport checksum is partial: whoever needs it whole sums the packet from
-    /// `csum_start` and stores the result at `csum_start + csum_offset`.
+    /// The transport checksum is partial: to complete it, sum the packet from `csum_start` and store the result at
+    /// `csum_start + csum_offset`.
     pub needs_csum: bool,
     /// What the packet is to be cut into.
     pub gso: Gso,

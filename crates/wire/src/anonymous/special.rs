@@ -1,13 +1,13 @@
 //! Addresses that stay of their kind: what is loopback, private or multicast is so afterwards, and nothing else becomes it.
 
-/// Addresses with the same first bits. Those of version 4 stand in the upper 32 bits.
+/// Addresses with the same first bits. IPv4 addresses are in the upper 32 bits.
 pub(super) struct Range {
     value: u128,
     /// Which bits of the value count.
     mask: u128,
-    /// How many bits stay as they are.
+    /// How many bits stay unchanged.
     bits: u32,
-    /// Whether the others stay too: such addresses say nothing of who has them.
+    /// Whether the other bits stay too: such addresses do not identify their host.
     whole: bool,
 }
 

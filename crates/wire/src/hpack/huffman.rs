@@ -63,7 +63,7 @@ static CODE: LazyLock<Code> = LazyLock::new(|| {
     Code { rows, symbols }
 });
 
-/// The bytes that a string stands for; `None` where it is none: it has the code of the end (EOS) in it, or its padding
+/// The bytes that a string encodes; `None` where it is invalid: it has the code of the end (EOS) in it, or its padding
 /// is not the beginning of that code and shorter than a byte.
 pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
     let code_of = &*CODE;
@@ -74,7 +74,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
         for bit in (0..8).rev() {
             code = code << 1 | u32::from(byte >> bit & 1);
             length += 1;
-            // Beyond the longest: that of the end, the one code of 30 bits that is no byte's, comes here too.
+            // Longer than any code. The code of the end (EOS), the only one of 30 bits that is no byte's, comes here
+            // too.
             let row = code_of.rows.get(length)?;
             let above = code.wrapping_sub(row.first);
             if above < row.count {

@@ -1,8 +1,8 @@
-//! HTTP/2 at the client (RFC 9113): many requests at once on one connection, and what answers them.
+//! HTTP/2 at the client (RFC 9113): many requests at once on one connection, and their answers.
 //!
 //! It never sends a body, takes no push, and leaves the order of answers to the server. What a server sends is bounded in
 //! every respect: the length of frames, the fields of an answer compressed and not, the frames that these are spread
-//! over, the frames that carry nothing, and the answers to these that nobody fetches.
+//! over, the frames that carry nothing, and the acknowledgements of these that the server does not read.
 
 pub mod frame;
 
@@ -20,7 +20,7 @@ const TABLE_BYTES: usize = 4096;
 /// bytes more.
 const MAX_LIST_BYTES: usize = 64 * 1024;
 
-/// The same as they come, in frames: whoever stays below the other bound stays below this one.
+/// The same fields as encoded in frames: an answer within [`MAX_LIST_BYTES`] is within this bound too.
 const MAX_BLOCK_BYTES: usize = 64 * 1024;
 
 /// Frames of one answer's fields: five of full size would do, and some servers send smaller ones.
@@ -33,16 +33,16 @@ const MAX_INTERIM: u32 = 8;
 /// a page.
 const MAX_IDLE_FRAMES: u32 = 1000;
 
-/// Acknowledgements that wait to be sent, in bytes: a server that goes on asking for them and takes none is hostile.
+/// Acknowledgements that wait to be sent, in bytes: a server that keeps asking for them and reads none is hostile.
 const MAX_UNSENT_BYTES: usize = 64 * 1024;
 
 /// Requests at once, where the server does not say (section 6.5.2 recommends that it allows no fewer).
 const DEFAULT_STREAMS: u32 = 100;
 
-/// What may be on its way on a stream and on the connection, in bytes: so much that it never holds a path back that this
-/// is to measure. Chromium's are 6 MiB and 15 MiB (net/http/http_network_session.cc, spdy).
+/// Flow-control windows of a stream and of the connection, in bytes: large enough never to limit a path that is
+/// measured. Chromium's are 6 MiB and 15 MiB (net/http/http_network_session.cc, spdy).
 const STREAM_WINDOW: u32 = 6 << 20;
-/// The same of the connection.
+/// The window of the connection.
 const CONNECTION_WINDOW: u32 = 15 << 20;
 
 /// Every connection begins with that (section 6.9.2).
@@ -379,7 +379,7 @@ impl Client {
             self.block = Some(block);
             return Ok(());
         }
-        // For the table's sake it is read even where nobody waits for it (section 4.3).
+        // It is decoded even where no request waits for it, to keep the table in step (section 4.3).
         let fields = self.decoder.decode(&block.bytes)?;
         let Some(stream) = self.streams.get_mut(&block.stream) else {
             return Ok(());
@@ -406,7 +406,7 @@ impl Client {
         }
         stream.head = true;
         stream.length = head.field("content-length").and_then(|v| v.parse().ok());
-        // Without a body the length is that of another answer (RFC 9110, section 8.6).
+        // Without a body the length belongs to another answer (RFC 9110, section 8.6).
         if matches!(head.status, 204 | 304) {
             stream.length = None;
         }

@@ -394,7 +394,7 @@ fn floods_are_stopped() {
         assert_eq!(error, HttpError::Flood, "{name}");
         assert!(sent <= MAX_IDLE_FRAMES && client.out.len() <= MAX_UNSENT_BYTES + 100);
     }
-    // Acknowledgements that nobody takes, with content between.
+    // Acknowledgements that the server does not read, with content between.
     let (mut pings, _) = client(1);
     received(
         &mut pings,

@@ -77,7 +77,7 @@ pub fn read(document: &[u8], from: &Url, gateway: IpAddr) -> Result<Description,
     })
 }
 
-/// Whether a type may stand in a header and in XML as it is.
+/// Whether a type can be written to a header and to XML without escapes.
 fn is_plain(kind: &str) -> bool {
     kind.len() <= 128
         && kind

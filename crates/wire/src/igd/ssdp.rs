@@ -27,8 +27,8 @@ pub fn search() -> Vec<u8> {
     .into_bytes()
 }
 
-/// Where the description is of whoever answered from that address; `None` where it is no answer to the search, or names a
-/// place at another host, to which nobody may be sent by a datagram.
+/// The URL of the description of the device that answered from that address. `None` where it is no answer to the
+/// search, or where the URL is at another host: a datagram must not direct requests to third parties.
 pub fn description_url(answer: &[u8], from: IpAddr) -> Option<Url> {
     let answer = answer.get(..MAX_ANSWER_BYTES).unwrap_or(answer);
     let head = Head::parse(answer).filter(|head| head.status == 200)?;

@@ -141,7 +141,7 @@ fn end(element: Open<'_>, open: &[Open<'_>], found: &mut Vec<Leaf>) {
     });
 }
 
-/// Adds text with the five references that XML itself has, and those by number; any other stays as it is.
+/// Adds text, with XML's five predefined references and the numeric ones resolved; any other stays unchanged.
 fn unescape(text: &str, out: &mut String) {
     /// The longest reference in bytes: `#x10FFFF`.
     const LONGEST: usize = 8;

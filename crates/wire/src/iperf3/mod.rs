@@ -2,7 +2,7 @@
 //!
 //! A control connection begins with a cookie, which every data connection repeats. On it go single bytes, the states, and
 //! JSON with a length before it. What both ends must agree on goes from the client to the server before the test, what each
-//! counted both ways after it.
+//! counted in both directions after it.
 
 mod flags;
 mod parameters;
@@ -22,7 +22,8 @@ pub const COOKIE_BYTES: usize = 37;
 /// Most bytes of a client's parameters (`MAX_PARAMS_JSON_STRING`).
 pub const MAX_PARAMETERS_BYTES: u32 = 8 * 1024;
 
-/// Most bytes of results: 128 streams of 300 bytes each way, several times over, for the text that a server may add.
+/// Most bytes of results: 128 streams of 300 bytes in each direction, several times over, for the text that a server
+/// may add.
 pub const MAX_RESULTS_BYTES: u32 = 1 << 20;
 
 /// The length before JSON, big-endian.
@@ -45,7 +46,7 @@ pub enum State {
     Done = 16,
     /// The server is busy with another client.
     AccessDenied = -1,
-    /// Two numbers follow: an [`ErrorCode`], and that of the system.
+    /// Two numbers follow: an [`ErrorCode`], and the system's error number.
     ServerError = -2,
 }
 

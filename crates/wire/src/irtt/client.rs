@@ -157,7 +157,7 @@ impl Client {
         })
     }
 
-    /// The packet that ends the session, which nobody answers; `None` before it is open.
+    /// The packet that ends the session, which the server does not answer; `None` before it is open.
     pub fn close(&self) -> Option<Vec<u8>> {
         Some(self.of_session(Flags::CLOSE)?.finish(0, self.key.as_ref()))
     }

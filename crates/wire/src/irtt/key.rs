@@ -1,5 +1,5 @@
-//! The key of authenticated sessions: HMAC-MD5, which is what irtt has. MD5 is broken where somebody chooses what is hashed;
-//! no forgery of its HMAC is known (RFC 6151).
+//! The key of authenticated sessions: HMAC-MD5, as irtt uses it. MD5 is broken against an attacker who chooses what is
+//! hashed; no forgery of its HMAC is known (RFC 6151).
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use md5::Md5;

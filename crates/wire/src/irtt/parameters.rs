@@ -47,7 +47,8 @@ pub struct Parameters {
     pub stats: Stats,
     pub stamp_at: StampAt,
     pub clock: Clock,
-    /// The type-of-service byte, which irtt calls DSCP: it sets the byte to this value as it is (0.9.0), so that its EF is 0xb8.
+    /// The type-of-service byte, which irtt calls DSCP: it sets the whole byte to this value (0.9.0), so that its EF is
+    /// 0xb8.
     pub type_of_service: u8,
     /// How a server is to fill replies up, in irtt's words.
     pub fill: Vec<u8>,

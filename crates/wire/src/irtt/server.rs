@@ -1,9 +1,9 @@
 //! The server: sessions that are opened, echoed and closed. Pure.
 //!
-//! A session belongs to the address and port that opened it: its token is random, and only whoever gets the answer knows it. No
-//! echo is longer than its request. The answer to an open is 8 bytes longer, as the protocol has it, or 2 more where the interval
-//! asked for is too short; how many of them a network is sent is bounded. Opens may be forged, so that a session in which nothing
-//! was ever sent makes room for the next.
+//! A session belongs to the address and port that opened it: its token is random, and only the receiver of the answer
+//! knows it. No echo is longer than its request. The answer to an open is 8 bytes longer, as the protocol has it, or 2
+//! more where the interval asked for is too short; how many of them go to one network is bounded. Opens may be forged,
+//! so a session without any request makes room for the next.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -21,8 +21,8 @@ const MOST_OF_A_SHARE: usize = 32;
 /// A session in which nothing comes for so long is over (`expirationTime`).
 const EXPIRES: Duration = Duration::from_secs(60);
 
-/// Opens a second that a network (/24, /64) is answered, and how many at once: what whoever spoofs its addresses gets for 8
-/// bytes each.
+/// Opens a second that are answered per network (/24, /64), and how many at once: the limit for a spoofer of its
+/// addresses, who gains 8 bytes with each.
 const OPENS_PER_S: f64 = 10.0;
 const OPENS_AT_ONCE: f64 = 32.0;
 
@@ -32,7 +32,7 @@ const LONGER_BYTES: usize = 10;
 /// Networks of which the opens are remembered; what is forgotten is the oldest.
 const MOST_NETWORKS: usize = 4096;
 
-/// Beyond its duration a session goes on for so long (`maxDurationGrace`).
+/// How long a session continues beyond its duration (`maxDurationGrace`).
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Requests that may come at once in a session, beyond its interval.
@@ -132,7 +132,7 @@ impl Server {
         self.echo(now, arrived, (token, sequence), stamp)
     }
 
-    /// Begins a session. One that is closed as it is opened only asks what would be agreed on.
+    /// Begins a session. A request with open and close only asks which parameters the server would agree to.
     fn open(
         &mut self,
         now: Duration,
@@ -463,7 +463,7 @@ mod tests {
                 assert_eq!(field(20), window);
                 assert_eq!([28, 36, 44, 52].map(field), [1000, 10, 3000, 30]);
             }
-            // Another port has no session, nor a token that nobody was given.
+            // Another port has no session, nor does a token that was not given out.
             assert_eq!(talk.echo("192.0.2.1:5001", token, 4, 300), None);
             assert_eq!(talk.echo(HERE, token + 1, 4, 300), None);
             // Shorter than its answer would be.

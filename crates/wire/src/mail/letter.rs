@@ -8,7 +8,7 @@ use data_encoding::BASE64;
 /// The longest line that servers have to take, in bytes without its end (RFC 5322, section 2.1.1).
 const MOST_LINE_BYTES: usize = 998;
 
-/// A subject is cut after so many characters: what is longer nobody reads.
+/// A subject is cut after so many characters: longer ones are not read.
 const MOST_SUBJECT: usize = 200;
 
 /// Bytes in an encoded word, which has 75 characters at most (RFC 2047, section 2): 45 are 60 of Base64.
@@ -30,7 +30,7 @@ pub struct Letter {
 }
 
 impl Letter {
-    /// As it is sent, with its end.
+    /// The letter in its form on the wire, with its end.
     pub fn bytes(&self) -> Vec<u8> {
         let to: Vec<String> = self.to.iter().map(ToString::to_string).collect();
         let (encoding, body) = body(&self.text);

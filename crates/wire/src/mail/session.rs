@@ -66,7 +66,7 @@ pub enum Next {
     BeginTls,
     /// The server has the letter for all recipients but these.
     Taken(Vec<Refusal>),
-    /// It has it for nobody: why, in words.
+    /// The server took the letter for no recipient; the reason in words.
     Failed(String),
 }
 
@@ -160,7 +160,7 @@ impl Session {
         self.send(State::Hello, &line)
     }
 
-    /// Goes on by what the server offers, the first line of whose reply is its name.
+    /// Continues with what the server offers. The first line of its reply is its name.
     fn offered(&mut self, reply: &Reply) -> Next {
         let words = |line: &String| -> Vec<String> {
             // Some write AUTH=PLAIN, as a draft had it.

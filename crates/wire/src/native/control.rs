@@ -45,7 +45,7 @@ pub enum ClientMessage {
     Proof {
         /// A number of the client's own.
         nonce: Hex<NONCE_BYTES>,
-        /// That of both numbers, by the key.
+        /// The code of both numbers, made with the key.
         code: Hex<CODE_BYTES>,
     },
     /// Asks for a phase of load.
@@ -65,7 +65,7 @@ pub enum ClientMessage {
 /// A phase of load, as asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Start {
-    /// Number of the phase, greater than that of the phase before.
+    /// Number of the phase, greater than the number of the phase before.
     pub phase: u32,
     pub flows: Vec<Flows>,
     pub duration_s: f64,
@@ -96,8 +96,7 @@ pub enum ServerMessage {
     },
     /// The answer to Hello.
     Welcome(Box<Welcome>),
-    /// Others are served before, the Hello, the Start or the Trace will be answered later. It comes again and again
-    /// meanwhile.
+    /// Other clients are served first; the Hello, the Start or the Trace will be answered later. Repeated until then.
     Queued {
         ahead: u32,
         /// In how much time it is this client's turn, as far as that is known.
@@ -116,7 +115,7 @@ pub enum ServerMessage {
     Started {
         phase: u32,
     },
-    /// The phase does not take place; the session goes on.
+    /// The phase does not take place; the session continues.
     Refused {
         phase: u32,
         reason: Refusal,
@@ -171,16 +170,16 @@ pub enum ServerMessage {
     },
     /// The path from the server to the client.
     Traced(Box<TraceReport>),
-    /// The path is not traced; the session goes on.
+    /// The path is not traced; the session continues.
     TraceRefused {
-        /// That of the request.
+        /// The `id` of the request.
         id: u32,
         reason: Refusal,
         message: String,
     },
     /// The answer to Ping.
     Pong {
-        /// That of the Ping.
+        /// The `id` of the Ping.
         id: u64,
     },
     Error {
@@ -189,7 +188,7 @@ pub enum ServerMessage {
     },
 }
 
-/// What a server tells of itself.
+/// What a server reports about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Welcome {
     /// Names the session in the preambles of its data connections.
@@ -222,7 +221,7 @@ pub enum ErrorCode {
     Protocol,
     /// The server has as many clients as it may.
     Full,
-    /// The server serves only others, or who has its key.
+    /// The server serves only other clients, or only clients with its key.
     Denied,
     /// The server shuts down.
     ShuttingDown,

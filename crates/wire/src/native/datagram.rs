@@ -18,8 +18,7 @@
 //! | 28     | role |
 //! | 29..32 | zero |
 //!
-//! From then on both ends talk in datagrams that bear a tag, which nobody can make who does not
-//! know the token:
+//! From then on both ends send datagrams with a tag, which only a holder of the token can make:
 //!
 //! | bytes  | field |
 //! |--------|-------|
@@ -28,8 +27,8 @@
 //! | 24..32 | when it was sent, ns of the sender's CLOCK_REALTIME |
 //!
 //! The time is of CLOCK_REALTIME because that is what the kernel stamps arrivals with; a sender
-//! whose clock is stepped goes on as if it had not been. An *end* is repeated until its *answer*
-//! comes or nobody can be waiting any more.
+//! whose clock is stepped continues as if it had not been. An *end* is repeated until its *answer* comes or no end can
+//! be waiting any more.
 
 use super::control::Token;
 use super::control::frame::{self, Preamble};
@@ -46,8 +45,8 @@ const DATA: u8 = 2;
 const END: u8 = 3;
 const END_ANSWER: u8 = 4;
 
-/// What tells the datagrams of one stream from anybody else's: the first bytes of an
-/// HMAC-SHA256, under the token, of what the stream is.
+/// Identifies the datagrams of one stream: the first bytes of an HMAC-SHA256, under the token, of the stream's phase,
+/// number and direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     bytes: [u8; 8],
@@ -55,7 +54,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// That of the stream.
+    /// The tag of the stream.
     pub fn of(stream: &Preamble) -> Self {
         let parts: [&[u8]; 4] = [
             b"plumb udp stream",

@@ -2,9 +2,8 @@
 //!
 //! Every datagram is big-endian and has the same 64-byte head; zeros fill it up to the size
 //! asked for. A client first fetches a cookie, which proves that it receives at the address it
-//! sends from; probes with a valid cookie are answered. An answer is as large as what it
-//! answers, or as the probe says: nobody but who has the cookie of an address can have more sent there
-//! than was sent from it.
+//! sends from; probes with a valid cookie are answered. An answer is as large as its request, or as the probe asks:
+//! only the holder of an address's cookie can have more sent there than was sent from it.
 //!
 //! | bytes  | field |
 //! |--------|-------|
@@ -86,8 +85,7 @@ pub struct Datagram {
     pub client_sequence: u32,
     /// How many probes of this session the server has received, this one included, from 1.
     ///
-    /// A gap in the client's numbers but not in the server's is loss on the way up; a gap in
-    /// both is loss on the way down.
+    /// A gap in the client's numbers but not in the server's is loss upstream; a gap in both is loss downstream.
     pub server_sequence: u32,
     /// Size that a probe asks its answer to have; its own where that is 0.
     pub answer_bytes: u16,

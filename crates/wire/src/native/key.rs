@@ -78,7 +78,7 @@ impl Key {
         Hex(keyed::code(&key, &[purpose.text(), &challenge.0, &own.0]))
     }
 
-    /// Whether that answer can only be of somebody who has the key.
+    /// Whether that answer proves that the client has the key.
     pub fn proves(
         &self,
         purpose: Purpose,

@@ -20,7 +20,7 @@ pub const MAX_BODY_BYTES: usize = (1 << 14) - HEAD_BYTES;
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
-    /// So many bytes that stand for themselves.
+    /// So many bytes of plain payload.
     Payload(usize),
     /// Something that is to be answered.
     Request(u32),
@@ -80,8 +80,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Takes what the next record has from the front of `bytes`. Payload is told as it comes, in as
-    /// many parts as it comes in; nothing when `bytes` end before there is something to tell.
+    /// Takes the next record from the front of `bytes`. Payload is returned in as many parts as it arrives in; `None`
+    /// when `bytes` end before there is something to return.
     ///
     /// # Errors
     /// When it is no record; what follows can then not be read either.

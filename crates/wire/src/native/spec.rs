@@ -49,13 +49,13 @@ pub const MAX_SERVER_FRAME_BYTES: usize = 256 * 1024;
 pub const RECORDS_PER_FRAME: usize = 64;
 
 /// First bytes of a data connection. Read as the length of a control frame they are far above
-/// [`MAX_FIRST_FRAME_BYTES`], which is how the two are told apart.
+/// [`MAX_FIRST_FRAME_BYTES`], which distinguishes the two.
 pub const DATA_MAGIC: [u8; 8] = *b"plumbDAT";
 
 /// Bytes of the preamble of a data connection.
 pub const PREAMBLE_BYTES: usize = 48;
 
-/// Bytes of a session's token: 128 bits, which nobody guesses.
+/// Bytes of a session's token: 128 bits, which cannot be guessed.
 pub const TOKEN_BYTES: usize = 16;
 
 /// Bytes of the fingerprint of a certificate (SHA-256).
@@ -83,8 +83,7 @@ pub const ATTACH_INTERVAL: Duration = Duration::from_millis(100);
 /// How often a UDP sender says that it has ended, until it is answered.
 pub const END_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a UDP receiver waits after the end for what it overtook: more than two ways of one
-/// route differ by.
+/// How long a UDP receiver waits after the end for what it overtook: more than two paths of one route differ by.
 pub const OVERTAKEN_WAIT: Duration = Duration::from_millis(250);
 
 /// How long both ends of a UDP stream wait for the end, or its answer, to come through the queue
@@ -114,14 +113,14 @@ pub const MAX_CLIENTS: usize = 256;
 /// Longest that a client may wait for a place or for its turn: half of [`MAX_DURATION`].
 pub const MAX_WAIT: Duration = Duration::from_secs(300);
 
-/// How long plumb waits for them: longer than what others measure mostly takes, and no longer than
-/// somebody looks at a terminal on which nothing happens.
+/// How long plumb waits for them: longer than most measurements of other clients, and no longer than a user waits at a
+/// terminal on which nothing happens.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a client that waits is told so: it knows that the server is there.
+/// How often a waiting client gets a message, which shows that the server is there.
 pub const QUEUED_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether it is its turn: short against what it waits for.
+/// How often the server checks whether it is the client's turn: short against the wait.
 pub const QUEUED_LOOK: Duration = Duration::from_millis(100);
 
 /// Clients that wait for a session, a thread each.
@@ -145,12 +144,12 @@ pub const IDLE_ABOVE_SHARE: Duration = TURN_KEPT;
 /// where it keeps connections silent.
 pub const IDLE_WITHIN_SHARE: Duration = Duration::from_secs(60);
 
-/// How much idle time a load makes up for, in its own duration: of the sessions of one address, which take
-/// turns, no more than nine can then run often enough to keep their places for ever, and whoever
-/// measures for 1 s in 9 s counts as not idle at all.
+/// How much idle time a load makes up for, as a multiple of its own duration. Of the sessions of one address, which
+/// take turns, at most nine can then run often enough to keep their places for ever, and a client that measures for 1 s
+/// in every 9 s never counts as idle.
 pub const IDLE_PER_RUN: u32 = 8;
 
-/// Connections that have not yet said what they are; above it the oldest of whoever has most of them is
+/// Connections that have not yet said what they are; above it the oldest from the address with the most of them is
 /// closed.
 pub const MAX_GREETING: usize = 256;
 
@@ -196,12 +195,12 @@ pub const MAX_TRACES: usize = 4;
 pub const MAX_TRACES_WAITING: usize = 8;
 
 /// Traces towards one address that may begin without a pause, and how long it takes until there is one more:
-/// somebody who tries it again and again, and then 320 probes a second at the very most.
+/// enough for a user who retries, and then 320 probes a second at the very most.
 pub const TRACE_BURST: u32 = 8;
 pub const TRACE_EVERY: Duration = Duration::from_secs(1);
 
-/// First bytes of a connection that is to be silent: its first four are no length of a frame, as those
-/// of [`DATA_MAGIC`], and not those.
+/// First bytes of a connection that is to be silent: its first four are no valid frame length, like the first four of
+/// [`DATA_MAGIC`], and differ from these.
 pub const SILENT_MAGIC: [u8; 8] = *b"hushPLUM";
 
 /// Bytes of its preamble.
@@ -226,8 +225,8 @@ pub const ECHO_PPS: f64 = 100_000.0;
 pub const ECHO_BURST: f64 = 200_000.0;
 
 /// By how much the answers to one address may be longer than its probes, a second: transactions over UDP
-/// fill 1 Gbit/s, and what somebody has sent to an address that was another's before stays far below
-/// what a phase of load may have.
+/// fill 1 Gbit/s, and what a previous holder of an address can have sent there stays far below the volume of a phase of
+/// load.
 pub const ECHO_LONGER_BYTES_PER_S: f64 = 125e6;
 /// The same at once: a tenth of a second of it.
 pub const ECHO_LONGER_BURST_BYTES: f64 = 12.5e6;

@@ -31,7 +31,7 @@ pub use reflector::{Arrived, ClockState, Counting, Reflected, Reflector, Reflect
 pub use time::{ErrorEstimate, TimeFormat};
 pub use tlv::Tlv;
 
-/// Port of the reflector (RFC 8762, section 4.1): that of TWAMP.
+/// Port of the reflector, the same as TWAMP's (RFC 8762, section 4.1).
 pub const PORT: u16 = 862;
 
 /// Size of a packet without authentication and optional parts.

@@ -26,13 +26,13 @@ const SESSION_IDLE: Duration = Duration::from_secs(900);
 /// first packets of several senders.
 const BURST_S: f64 = 0.1;
 
-/// The part of all answers that one address and port may have: who floods leaves the others theirs.
+/// The largest share of all answers for one address and port: a flood from one leaves the rest to the others.
 const SHARE_OF_ONE: f64 = 0.5;
 
 /// How the reflector numbers its answers (RFC 8762, section 4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
-    /// Each session from zero, so that the sender can tell in which direction packets were lost.
+    /// Each session from zero, so that the sender knows in which direction packets were lost.
     Stateful,
     /// As the sender did, without remembering anything.
     Stateless,
@@ -69,7 +69,7 @@ pub struct Reflected {
     layout_sent: usize,
     session: Session,
     sequence: u32,
-    /// DSCP that it is to bear; `None` where that of the request is not known.
+    /// DSCP to send it with; `None` where the DSCP of the request is not known.
     pub dscp: Option<u8>,
 }
 
@@ -208,8 +208,8 @@ impl Reflector {
         }
     }
 
-    /// Whether there is an answer left for that sender, and takes it. Where there is a key, nobody can
-    /// forge what would begin a loop.
+    /// Whether there is an answer left for that sender, which is then taken. With a key, no attacker can forge a packet
+    /// that begins a loop.
     fn may_answer(&mut self, now: Duration, from: SocketAddr) -> bool {
         let of_one_pps = self.rate_pps * SHARE_OF_ONE;
         let sender = self.senders.at(now, from);
@@ -286,7 +286,7 @@ fn answer_part(tlv: &Tlv, clock: ClockState, arrived: &Arrived<'_>, known: &Know
     Some(match tlv {
         Tlv::ExtraPadding(_) => tlv.clone(),
         Tlv::TimestampInformation { .. } => {
-            // The kernel says whether somebody sets the clock, and not who.
+            // The kernel reports whether the clock is synchronised, but not by which source.
             let source = if clock.synchronised {
                 Source::Ntp
             } else {

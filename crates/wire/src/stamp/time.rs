@@ -1,5 +1,5 @@
 //! Times on the wire: NTP's 64 bits (RFC 5905, section 6) or PTP's truncated 64 (IEEE 1588-2008),
-//! told apart by the error estimate that goes with them (RFC 8762, section 4.2.1).
+//! distinguished by the error estimate beside them (RFC 8762, section 4.2.1).
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub struct ErrorEstimate {
     pub format: TimeFormat,
     /// The error is `multiplier` · 2^(`scale` - 32) seconds; six bits.
     pub scale: u8,
-    /// Never zero: zero stands for no time at all.
+    /// Never zero: zero means that there is no time.
     pub multiplier: u8,
 }
 

@@ -102,9 +102,9 @@ pub enum Tlv {
         /// Source and method of the time of sending.
         send: (Source, Method),
     },
-    /// What became of the class of service on the way.
+    /// What became of the class of service on the path.
     ClassOfService {
-        /// DSCP that the sender wants the answer to bear.
+        /// DSCP that the sender wants for the answer.
         wanted_dscp: u8,
         /// DSCP that the reflector received.
         received_dscp: u8,

@@ -15,7 +15,7 @@ pub struct Taken {
     pub closes: bool,
 }
 
-/// A client that does not keep to the protocol.
+/// A client that violates the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client breaks the WebSocket protocol: {0}")]
 pub struct Broken(&'static str);

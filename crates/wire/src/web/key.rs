@@ -1,5 +1,6 @@
 //! How a browser proves that its user has a responder's key, which is never on the wire: it asks [`PATH`] for a challenge, and
-//! posts an [`Answer`] to it. The code is as that of the native protocol ([`Purpose::Page`](crate::native::key::Purpose::Page)).
+//! posts an [`Answer`] to it. The code is computed as in the native protocol
+//! ([`Purpose::Page`](crate::native::key::Purpose::Page)).
 
 use std::net::IpAddr;
 
@@ -44,7 +45,7 @@ pub fn parse(text: &[u8]) -> Option<Answer> {
 pub struct Challenger(Secret);
 
 impl Challenger {
-    /// With a secret of its own, which nobody else is to know.
+    /// With a secret of its own, which no other program may know.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(keyed::key(secret))
     }

@@ -7,7 +7,7 @@ pub mod ndt7;
 pub mod nq;
 pub mod visit;
 
-/// The port on which `plumb serve` has HTTP and HTTPS: that of Apple's own networkQuality server.
+/// The port on which `plumb serve` has HTTP and HTTPS: the port of Apple's own networkQuality server.
 pub const PORT: u16 = 4043;
 
 /// Sends as many bytes as its query asks for (`?bytes=N`), as Cloudflare's speed test has it.

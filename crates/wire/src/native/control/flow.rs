@@ -23,7 +23,7 @@ use udp::UdpFlow;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flows {
     pub count: u32,
-    /// Which way their data goes.
+    /// The direction of their data.
     pub role: OneDirection,
     /// What each of them is.
     #[serde(flatten)]
@@ -59,7 +59,7 @@ pub struct TcpFlow {
     /// Largest segment of both directions, as the client announces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss_bytes: Option<u16>,
-    /// Most that the sender lets out.
+    /// Most that the sender sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_bps: Option<u64>,
     /// Bytes that the sender hands to the kernel at once.
@@ -86,8 +86,8 @@ pub struct TcpFlow {
     /// Multipath TCP (RFC 8684).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mptcp: bool,
-    /// ECN is wanted (RFC 3168). A program cannot ask its kernel for it; it is told whether the
-    /// connection has it.
+    /// ECN is wanted (RFC 3168). A program cannot request it from its kernel; it can only read whether the connection
+    /// has it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
     /// Whether it is encrypted (TLS 1.3).
@@ -173,7 +173,7 @@ impl Flows {
     /// Whether a far end may be asked for it.
     ///
     /// # Errors
-    /// What a client is told that asks for something that cannot be.
+    /// The reason and the message for a client that asks for something impossible.
     pub fn check(&self) -> Result<(), (Refusal, String)> {
         match &self.flow {
             Flow::Tcp(flow) => flow.check(),
@@ -276,7 +276,7 @@ impl TcpFlow {
 }
 
 /// Congestion control that runs below a sender which yields: Reno halves its window where CUBIC
-/// keeps 0.7 of it, every kernel has it, and anybody may use it.
+/// keeps 0.7 of it, every kernel has it, and any user may use it.
 const BELOW_BACKGROUND: &str = "reno";
 
 /// DSCP of traffic that may be starved: lower effort (RFC 8622).

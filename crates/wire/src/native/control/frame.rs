@@ -150,7 +150,7 @@ pub enum Opening {
     Silent,
 }
 
-/// Tells a control connection, a data connection and a silent one apart.
+/// Distinguishes a control connection, a data connection and a silent one.
 ///
 /// # Errors
 /// When it is none of them.
@@ -189,7 +189,7 @@ pub struct Preamble {
     pub phase: u32,
     /// Number among the streams of its role, from 0.
     pub stream: u32,
-    /// Which way its data goes.
+    /// The direction of its data.
     pub role: OneDirection,
     /// Whether everything after the preamble is TLS.
     pub tls: bool,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::native::spec::{FINGERPRINT_BYTES, TOKEN_BYTES};
 
-/// Names a session; whoever knows it may attach data connections.
+/// Names a session; a client that knows it may attach data connections.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(pub [u8; TOKEN_BYTES]);
 
@@ -17,7 +17,7 @@ pub struct Token(pub [u8; TOKEN_BYTES]);
 pub struct Fingerprint(pub [u8; FINGERPRINT_BYTES]);
 
 impl Fingerprint {
-    /// That of a certificate in DER.
+    /// The fingerprint of a certificate in DER.
     pub fn of(certificate: &[u8]) -> Self {
         let digest = digest(&SHA256, certificate);
         let mut bytes = [0; FINGERPRINT_BYTES];

@@ -12,8 +12,7 @@ pub enum Refusal {
     Streams,
     /// Longer than the server allows, or no time at all.
     Duration,
-    /// The number is not greater than that of the phase before, or the name of the congestion
-    /// control cannot be one.
+    /// The number is not greater than the number of the phase before, or the name of the congestion control is invalid.
     Malformed,
     /// Not all data connections came in time, or the client stopped before they had.
     NotAttached,

@@ -85,7 +85,8 @@ pub struct SenderTail {
     /// Whether it ran Multipath TCP.
     #[serde(default)]
     pub mptcp: bool,
-    /// Whether it scales windows (RFC 7323); absent where the end is too old to tell, as in the next two.
+    /// Whether it scales windows (RFC 7323); absent where the end is too old to report it. The same holds for the next
+    /// two.
     pub window_scaling: Option<bool>,
     /// Whether it has selective acknowledgements (RFC 2018).
     pub sack: Option<bool>,

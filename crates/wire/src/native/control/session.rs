@@ -25,7 +25,7 @@ use plumb_model::protocol::Transport;
 pub enum Step {
     Welcome,
     Send(ServerMessage),
-    /// Give the attached streams of an admitted phase up; nothing ran.
+    /// Drop the attached streams of an admitted phase; nothing ran.
     Abandon,
     /// Send Started, then run the load.
     Run(Start),
@@ -33,7 +33,7 @@ pub enum Step {
     Finish {
         phase: u32,
     },
-    /// Trace towards the client, and tell the session when it is done.
+    /// Trace towards the client, and report the end to the session.
     Trace(TraceRequest),
     /// Close the connection; the session is over, with any phase that is under way.
     Close,
@@ -150,7 +150,7 @@ impl ServerSession {
         }
     }
 
-    /// What a step Trace asked for is done, or was not begun: the client is told, and may ask for another.
+    /// A trace that a step asked for is done, or was not begun: the client gets the answer, and may ask for another.
     pub fn on_traced(&mut self, answer: ServerMessage) -> Vec<Step> {
         self.tracing = false;
         match self.state {
@@ -179,7 +179,7 @@ impl ServerSession {
         }
     }
 
-    /// The stream of that name, if a phase waits for it to come in that way.
+    /// The stream of that name, if a phase waits for it to attach over that transport.
     pub fn expects(&self, preamble: &Preamble, transport: Transport) -> Option<&Flow> {
         let State::Attaching { start, missing, .. } = &self.state else {
             return None;
@@ -255,7 +255,7 @@ impl ServerSession {
         self.admit(now, start, now, admit)
     }
 
-    /// Grants the phase, or waits for its turn; a client that waits is told so at `tell`.
+    /// Grants the phase, or waits for its turn; a waiting client gets Queued when that is due.
     fn admit(
         &mut self,
         now: Duration,

@@ -1,5 +1,5 @@
 //! The preamble of a connection that is to be silent: the server speaks first, after the time named. A
-//! NAT or a firewall that forgot the connection meanwhile has no way in for that byte.
+//! NAT or a firewall that forgot the connection in that time drops that byte.
 //!
 //! 32 bytes, big-endian:
 //!
@@ -8,8 +8,8 @@
 //!  8  version   u16               16  token    16 bytes
 //! 10  reserved  2 bytes
 //! ```
-//! The reserved bytes are sent as zero and not looked at. The token is that of a session of the same
-//! address, so that nobody can be spoken to who has not asked.
+//! The reserved bytes are sent as zero and ignored. The token names a session of the same address, so that the server
+//! only speaks to a client that asked for it.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub const FIRST_WORD: u8 = b'.';
 pub struct Silence {
     /// Session that it belongs to.
     pub token: Token,
-    /// How long nobody speaks, in whole milliseconds, up to [`MAX_SILENCE`].
+    /// How long neither end sends, in whole milliseconds, up to [`MAX_SILENCE`].
     pub time: Duration,
 }
 

@@ -1,8 +1,8 @@
 //! The reverse path: a client asks the responder to trace the path towards it.
 //!
 //! The request names no address. The responder traces towards the address of the control connection,
-//! which a handshake of TCP has proved, and nowhere else. What it tells is every probe and its answer, so
-//! that the client reads them as it reads its own; nothing of it is believed before [`TraceReport::check`].
+//! which a TCP handshake has proved, and nowhere else. It reports every probe and its answer, so that the client reads
+//! them like its own. The client trusts none of it before [`TraceReport::check`].
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -67,9 +67,9 @@ pub enum TraceAccess {
 /// The path from the responder to the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TraceReport {
-    /// That of the request.
+    /// The `id` of the request.
     pub id: u32,
-    /// Towards whom: the client's address as the responder sees it.
+    /// The target: the client's address as the responder sees it.
     pub towards: IpAddr,
     /// What the probes were made of.
     pub protocol: Protocol,
@@ -356,7 +356,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a responder tells either fails the check, or keeps the bounds.
+        /// Any report of a responder either fails the check, or keeps the bounds.
         #[test]
         fn what_passes_is_within_bounds(probes in proptest::collection::vec(probes(), 0..20)) {
             let report = report(probes);

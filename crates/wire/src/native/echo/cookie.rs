@@ -12,8 +12,8 @@ use crate::keyed;
 /// How long a cookie is computed from the same epoch number.
 ///
 /// A cookie is good for the epoch it was made in and the next, so for 10 to 20 minutes: longer
-/// than a check takes, and short enough that whoever gets the address next (NAT, DHCP) does
-/// not inherit it for long. Clients renew after half an epoch.
+/// than a check takes, and short enough that the next holder of the address (NAT, DHCP) does not inherit it for long.
+/// Clients renew after half an epoch.
 pub const EPOCH: Duration = Duration::from_secs(600);
 
 /// Proof that the holder receives at the address that it sends from.

@@ -73,9 +73,9 @@ impl Responder {
     }
 
     /// The answer to `datagram`, as large as it or, with a cookie of its address, as it says; `None`
-    /// when there is to be none. A cookie may be older than who has the address now: an answer is longer than
-    /// its probe only up to `declared`, the largest that a phase of this address declared which runs now,
-    /// and at a bounded rate.
+    /// when there is to be none. A cookie may date from an earlier holder of the address. So an answer is longer than
+    /// its probe only up to `declared`, the largest size that a running phase of this address declared, and at a
+    /// bounded rate.
     ///
     /// `now` is a time since any fixed origin that never goes back; `received_ns` is when the
     /// datagram came in, ns of CLOCK_REALTIME. The server's send time is left for
@@ -93,7 +93,7 @@ impl Responder {
             return None;
         };
         let drawn = self.drawn.at(now, Share::of(from.ip()));
-        // Whoever runs a phase may have more sent than its probes.
+        // A client that runs a phase may draw more answers than the rate for probes allows.
         if declared.is_none() && !drawn.answers.draw(now, 1.0, ECHO_PPS, ECHO_BURST) {
             self.counters.above_rate += 1;
             return None;
@@ -404,7 +404,7 @@ mod tests {
         let probe = probe.write(64);
         assert!(responder.handle(T0, 1, client(1), &probe, None).is_none());
         assert_eq!(responder.counters().above_rate, 1);
-        // Beside a phase of its own it is answered all the same, and so is everybody else.
+        // Beside a phase of its own it is still answered, and so are all others.
         assert!(
             responder
                 .handle(T0, 1, client(1), &probe, Some(0))

@@ -1,5 +1,5 @@
-//! What ends a loop: a packet whose source is forged makes a reflector and whoever has that address
-//! answer each other, for requests and answers look alike. Pure; the time is an argument.
+//! What ends a loop: a packet with a forged source makes a reflector and the host with that address answer each other,
+//! since requests and answers look alike. Pure; the time is an argument.
 //!
 //! A loop through another reflector, or through a service that returns what it gets, brings the number
 //! and the time of one of our own answers back, and ends there. Padding at that place, random or not, is
@@ -16,7 +16,7 @@ use crate::share::Bucket;
 /// path.
 const REMEMBERED_S: f64 = 4.0;
 
-/// Answers that are remembered: at least those of a slow reflector for long, at most 20 MB of them.
+/// How many answers are remembered: at the least enough for a slow reflector for long, at the most 20 MB of them.
 const REMEMBERED: std::ops::RangeInclusive<usize> = 1024..=262_144;
 
 /// Number and time of an answer, as they are on the wire.
@@ -77,11 +77,11 @@ fn head(packet: &[u8], sequence: usize, sent: usize) -> Option<Head> {
 /// over 40 ms of which a hundred packets go round, and as long as an hour of a hundred a second.
 const MOST_IN_A_ROW: f64 = 300_000.0;
 
-/// Answers a second that do not count towards it: who asks no faster is answered for ever, and a loop
-/// that slow does no harm.
+/// Answers a second that do not count towards it: a sender that asks no faster is answered for ever, and a loop that
+/// slow does no harm.
 const FOR_EVER_PPS: f64 = 20.0;
 
-/// Nothing that goes round is still under way after so long.
+/// After this time no packet of a loop is still in flight.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// What one address and port may still draw.
@@ -109,7 +109,7 @@ impl Allowance {
         if self.in_a_row.draw(now, 1.0, FOR_EVER_PPS, MOST_IN_A_ROW) {
             return true;
         }
-        // After the pause it is somebody who asks again.
+        // A packet after the pause is a new request, not part of the loop.
         self.in_a_row = Bucket::default();
         self.quiet_until = now + PAUSE;
         false

@@ -234,12 +234,12 @@ fn there_is_a_bound_on_answers() {
 /// Whatever answers what it is given at a time.
 type Answering<'a> = &'a mut dyn FnMut(Duration, &[u8]) -> Option<Vec<u8>>;
 
-/// How many packets pass between `a` and whatever makes an answer of what `a` says, set going by one
-/// that is forged; `most` at most.
+/// How many packets pass between `a` and `other`, which answers what `a` sends, after a forged first one; `most` at
+/// most.
 fn goes_round(a: &mut Reflector, first: &[u8], most: usize, other: Answering<'_>) -> usize {
     let mut packet = first.to_vec();
     for passed in 0..most {
-        // Over 40 ms, and a clock that goes on.
+        // Over 40 ms, with a running clock.
         let now = s(1) + Duration::from_millis(40) * passed as u32;
         let ns = now.as_nanos() as i64;
         let arrived = Arrived {

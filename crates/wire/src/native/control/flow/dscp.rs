@@ -1,4 +1,4 @@
-//! The codepoint that a flow bears.
+//! The DSCP of a flow.
 
 use std::ops::RangeInclusive;
 

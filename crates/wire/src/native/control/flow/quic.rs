@@ -1,6 +1,5 @@
 //! QUIC (RFC 9000): a connection that carries one stream of payload as fast as it can. Its pair of
-//! addresses is made known as that of a UDP stream is; the client opens the connection when the phase
-//! runs.
+//! addresses is announced like a UDP stream's; the client opens the connection when the phase runs.
 
 use serde::{Deserialize, Serialize};
 

@@ -13,9 +13,8 @@ use crate::native::echo;
 /// not before it is due. The client asks, so its direction is up.
 ///
 /// Over TCP and TLS the requests of one connection go over its data connection. Where each
-/// transaction has a connection of its own, the data connection only stands for the stream, as it
-/// does over UDP; the others begin like data connections of the same stream, and come while the
-/// phase runs. Over UDP the echo answers.
+/// transaction has a connection of its own, the data connection only represents the stream, as over UDP; the others
+/// begin like data connections of the same stream, and come while the phase runs. Over UDP the echo answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransactionFlow {
     pub transport: Protocol,

@@ -81,7 +81,7 @@ pub enum Pattern {
     Constant {
         pps: f64,
     },
-    /// At exponential intervals, each by itself.
+    /// At exponential intervals, one packet at a time.
     Poisson {
         /// Datagrams a second in the mean.
         pps: f64,

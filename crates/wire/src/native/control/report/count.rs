@@ -17,7 +17,7 @@ pub struct Count {
     pub datagrams: Option<DatagramCount>,
 }
 
-/// How a stream ended by itself, before it was told to.
+/// How a stream ended by itself, before it was stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamEnd {
     /// Seconds since the start of the phase.
@@ -29,10 +29,9 @@ pub struct StreamEnd {
 /// What a receiver of datagrams had counted at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatagramCount {
-    /// Packets that were due until then: those that came, and those that never did, between the packets
-    /// around them.
+    /// Packets that were due until then: those that arrived, and those lost between packets that arrived.
     pub due: u64,
-    /// Those of them that never came.
+    /// Packets of `due` that never arrived.
     pub lost: u64,
     /// How long those that came since the count before took; absent where none came.
     pub delay: Option<DelayAbove>,

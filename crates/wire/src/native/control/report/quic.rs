@@ -39,7 +39,7 @@ pub struct QuicSenderLog {
     pub handshake_s: Option<f64>,
     /// Set when the connection ended by itself.
     pub ended: Option<StreamEnd>,
-    /// Over time; travels by itself.
+    /// Over time; sent in messages of its own.
     #[serde(skip)]
     pub samples: Vec<QuicSample>,
 }
@@ -49,7 +49,7 @@ pub struct QuicSenderLog {
 pub struct QuicReceiverLog {
     /// Number of the stream.
     pub stream: u32,
-    /// Packets, or trains of them, that its socket dropped for want of buffer.
+    /// Packets, or trains of them, that its socket dropped because its buffer was full.
     pub dropped_here: Option<u64>,
     /// Packets whose checksum was wrong.
     pub corrupted: Option<u64>,
@@ -57,7 +57,7 @@ pub struct QuicReceiverLog {
     pub handshake_s: Option<f64>,
     /// Set when the connection ended by itself.
     pub ended: Option<StreamEnd>,
-    /// Payload over time; travels by itself.
+    /// Payload over time; sent in messages of its own.
     #[serde(skip)]
     pub counts: Vec<Count>,
 }

@@ -43,12 +43,12 @@ pub struct UdpReceiverLog {
     pub clock_stepped: bool,
     /// Set when the stream ended by itself.
     pub ended: Option<StreamEnd>,
-    /// What came over time; travels by itself.
+    /// What arrived over time; sent in messages of its own.
     #[serde(skip)]
     pub counts: Vec<Count>,
 }
 
-/// Displacements of a reorder density that are kept: both ways, and none.
+/// Displacements of a reorder density that are kept: in both directions, and none.
 const MAX_DISPLACEMENTS: usize = 1024;
 
 impl UdpSenderLog {
