@@ -55,9 +55,9 @@ pub(crate) fn fixes(
     }
     let grade = Grade::of_increase(MANAGED_S * 0.99);
     let below = match low_bps {
-        None => "just below the line",
+        None => "95 % of the line's rate, with its headers",
         Some(_) => {
-            "just below the lowest rate that the line kept (its rate varies: CAKE with autorate follows it)"
+            "95 % of the lowest rate that the line kept (its rate varies: CAKE with autorate follows it)"
         }
     };
     vec![

@@ -136,7 +136,7 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
             return result;
         }
     };
-    let talk = Talk {
+    let mut talk = Talk {
         host: plan.name.clone(),
         tls: trust,
         path: asks.then(|| plan.path.clone()),
@@ -145,14 +145,19 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
         outlet: plan.outlet.clone(),
     };
     let mut seen: Vec<Exchange> = Vec::new();
-    for _ in 0..plan.tries {
+    for number in 1..=plan.tries {
         if stop.load(Ordering::Relaxed) {
             break;
         }
         result.tried += 1;
+        watcher.update(&format!("connection {number} of {}", plan.tries));
         let state = match exchange(address, &talk, plan.timeout) {
             Ok(exchange) => {
                 result.error = exchange.error.clone().or(result.error);
+                // A service that sent nothing first is not waited for again.
+                if exchange.first_byte.is_none() && exchange.closed.is_none() {
+                    talk.listen = Duration::ZERO;
+                }
                 seen.push(exchange);
                 PortState::Open
             }

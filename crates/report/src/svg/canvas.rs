@@ -65,6 +65,32 @@ pub(crate) const LETTER: f64 = 6.8;
 /// Height of a row of a legend.
 pub(crate) const LEGEND_LINE: f64 = 18.0;
 
+/// Width of the sample of a line before its name, and between a name and the next sample.
+const LEGEND_SAMPLE: f64 = 26.0;
+const LEGEND_GAP: f64 = 16.0;
+
+/// Where the entries of a legend begin: how far to the right, and in which row.
+fn legend_places(left: f64, right: f64, entries: &[(String, String)]) -> Vec<(f64, usize)> {
+    let (mut x, mut row) = (left, 0);
+    let place = |(_, name): &(String, String)| {
+        let takes = LEGEND_SAMPLE + LETTER * name.chars().count() as f64;
+        if x > left && x + takes > right {
+            (x, row) = (left, row + 1);
+        }
+        let place = (x, row);
+        x += takes + LEGEND_GAP;
+        place
+    };
+    entries.iter().map(place).collect()
+}
+
+/// How many rows a legend takes.
+pub(crate) fn legend_rows(left: f64, right: f64, entries: &[(String, String)]) -> usize {
+    legend_places(left, right, entries)
+        .last()
+        .map_or(0, |(_, row)| row + 1)
+}
+
 /// A chart being drawn.
 pub(crate) struct Canvas {
     width: Width,
@@ -134,23 +160,18 @@ impl Canvas {
         right: f64,
         entries: &[(String, String)],
     ) -> f64 {
-        const SAMPLE: f64 = 26.0;
-        const GAP: f64 = 16.0;
-        let (mut x, mut y) = (left, top);
-        for (class, name) in entries {
-            let takes = SAMPLE + LETTER * name.chars().count() as f64;
-            if x > left && x + takes > right {
-                (x, y) = (left, y + LEGEND_LINE);
-            }
+        let mut last = top;
+        for ((class, name), (x, row)) in entries.iter().zip(legend_places(left, right, entries)) {
+            let y = top + LEGEND_LINE * row as f64;
             self.rule(
                 &format!("line {class}"),
                 (x, y - 4.0),
-                (x + SAMPLE - 6.0, y - 4.0),
+                (x + LEGEND_SAMPLE - 6.0, y - 4.0),
             );
-            self.text("label", (x + SAMPLE, y), Anchor::Start, name);
-            x += takes + GAP;
+            self.text("label", (x + LEGEND_SAMPLE, y), Anchor::Start, name);
+            last = y;
         }
-        y
+        last
     }
 
     /// A mark at the top of the plot: what is here goes on beyond it.

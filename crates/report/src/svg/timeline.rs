@@ -9,7 +9,7 @@ use plumb_model::run::{Measurement, Run};
 use plumb_model::series::Series;
 
 use super::axis::{Axis, drawable};
-use super::canvas::{Anchor, Canvas, Drawing, LEGEND_LINE, Width};
+use super::canvas::{Anchor, Canvas, Drawing, LEGEND_LINE, Width, legend_rows};
 use super::{limit, polyline};
 use crate::latency::leading_protocol;
 use crate::number::{self, Scale};
@@ -205,6 +205,8 @@ const LEFT: f64 = 56.0;
 const MARGIN: f64 = 12.0;
 /// The names of the phases stand here, and the first panel below them.
 const PHASES_TOP: f64 = 16.0;
+/// Width of a letter of a panel's title, about: it is larger and bolder than other text.
+const TITLE_LETTER: f64 = 8.0;
 /// Room for a panel's title.
 const TITLE: f64 = 34.0;
 /// Between a panel and the title of the next.
@@ -232,41 +234,34 @@ fn draw(timeline: &Timeline, extent: Extent, width: Width) -> String {
         })
         .collect();
     let bands_top = canvas.legend((LEFT, PHASES_TOP), right, &names) + 12.0;
-    // On a phone the names of the lines have a row of their own.
-    let legend_row = if width == Width::Narrow {
-        LEGEND_LINE
-    } else {
-        0.0
-    };
     let mut bottom = bands_top - GAP;
     let mut panels = Vec::new();
     for (quantity, largest) in Quantity::ALL.into_iter().zip(extent.largest) {
         if largest > 0.0 {
-            let top = bottom + GAP + TITLE + legend_row;
+            let names = Names::of(timeline, (quantity, largest), right, width);
+            let top = bottom + GAP + TITLE + names.height();
             bottom = top + quantity.size().0;
-            panels.push((quantity, largest, (top, bottom)));
+            panels.push((quantity, largest, names, (top, bottom)));
         }
     }
     let bottom = bottom.max(bands_top + TITLE);
     phases(&mut canvas, timeline, &x, (bands_top, bottom));
-    for (quantity, largest, panel) in panels {
+    for (quantity, largest, names, panel) in panels {
         let (title, factor) = quantity.title(largest);
         let (_, steps) = quantity.size();
         let y = Axis::from_zero(largest, steps, (panel.1, panel.0));
+        let title_at = panel.0 - 12.0 - names.height();
         frame(
             &mut canvas,
             panel,
             (&x, right, width.ticks()),
-            (&title, panel.0 - 12.0 - legend_row),
+            (&title, title_at),
         );
-        let mut entries = entries(timeline, quantity);
-        entries.extend(beyond(timeline, quantity, &y));
-        let left = if width == Width::Narrow {
-            LEFT
-        } else {
-            LEFT + 240.0
+        let first_row = match names.own_rows {
+            0 => title_at,
+            _ => title_at + LEGEND_LINE,
         };
-        canvas.legend((left, panel.0 - 12.0), right, &entries);
+        canvas.legend((names.left, first_row), right, &names.entries);
         values(&mut canvas, (&y, right), factor, steps);
         lines(&mut canvas, timeline.of_quantity(quantity), &x, &y);
         for (t, _) in points_beyond(timeline, quantity, &y) {
@@ -294,6 +289,44 @@ fn draw(timeline: &Timeline, extent: Extent, width: Width) -> String {
         bottom + FOOT,
         "Rates and times over the time of the measurement",
     )
+}
+
+/// The names of a panel's lines: beside its title where they fit, or in rows of their own beneath it.
+struct Names {
+    entries: Vec<(String, String)>,
+    left: f64,
+    own_rows: usize,
+}
+
+impl Names {
+    fn of(
+        timeline: &Timeline,
+        (quantity, largest): (Quantity, f64),
+        right: f64,
+        width: Width,
+    ) -> Self {
+        let y = Axis::from_zero(largest, quantity.size().1, (1.0, 0.0));
+        let mut entries = entries(timeline, quantity);
+        entries.extend(beyond(timeline, quantity, &y));
+        let title = quantity.title(largest).0;
+        let beside = LEFT + TITLE_LETTER * title.chars().count() as f64 + 2.0 * MARGIN;
+        if width == Width::Wide && legend_rows(beside, right, &entries) == 1 {
+            return Self {
+                entries,
+                left: beside,
+                own_rows: 0,
+            };
+        }
+        Self {
+            left: LEFT,
+            own_rows: legend_rows(LEFT, right, &entries),
+            entries,
+        }
+    }
+
+    fn height(&self) -> f64 {
+        LEGEND_LINE * self.own_rows as f64
+    }
 }
 
 /// What is higher than the axis reaches.
