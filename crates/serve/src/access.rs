@@ -12,7 +12,7 @@ use crate::policy::Access;
 use crate::session::send;
 use crate::shared::Shared;
 
-/// Its session does not take place; where it can be told, the client was told why.
+/// The session does not take place. The client was sent the reason where that was possible.
 #[derive(Debug)]
 pub(crate) struct Denied;
 

@@ -8,8 +8,8 @@ use plumb_wire::stamp::ClockState;
 /// How often the kernel is asked.
 const ASK_EVERY_NS: u64 = 1_000_000_000;
 
-/// What a clock of which the kernel says nothing may be off by: 16 s is what the kernel itself
-/// says of one that nobody sets (include/linux/timex.h, NTP_PHASE_LIMIT).
+/// The error of a clock of which the kernel says nothing: 16 s, which the kernel itself reports for a clock
+/// that no program sets (include/linux/timex.h, NTP_PHASE_LIMIT).
 const UNKNOWN_ERROR: Duration = Duration::from_secs(16);
 
 /// The clock, as of a second ago at most.

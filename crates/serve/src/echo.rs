@@ -41,7 +41,7 @@ pub struct Asked {
 
 /// What the echo has to do with sessions.
 pub struct Clients<'a> {
-    /// Is told of those that ask for a stream.
+    /// Receives each request for a stream.
     pub asked: &'a dyn Fn(Asked),
     /// The longest answer that a running phase of an address declared, where there is one.
     pub declared: &'a dyn Fn(IpAddr) -> Option<u32>,
@@ -118,7 +118,7 @@ fn serve(
     })
 }
 
-/// Where a datagram was sent to. A link-local address is that of the interface of its sender's.
+/// The address that a datagram was sent to. A link-local one gets the scope of the sender's address.
 pub(crate) fn asked_address(received: &Received, port: u16) -> Option<SocketAddr> {
     let to = received.to?.address;
     let mut here = SocketAddr::new(to, port);
@@ -275,7 +275,7 @@ mod tests {
             let target = SocketAddr::new(asked.parse().unwrap(), echo.address.port());
             let socket = UdpSocket::bind(from).unwrap();
             socket.connect(target).unwrap();
-            // One that tells what its packets bore.
+            // A socket that reports the DSCP of what it receives.
             let mut seen = DatagramSocket::bound(socket.try_clone().unwrap()).unwrap();
             for dscp in [46, 8, 0] {
                 seen.set_dscp(dscp).unwrap();

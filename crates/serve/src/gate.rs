@@ -20,7 +20,7 @@ pub(crate) struct Gate {
     shared: Arc<Shared>,
 }
 
-/// Why somebody may not come in, for logs and for protocols that can report it.
+/// Why a client may not come in, for logs and for protocols that can report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denied {
     #[error("as many clients as it may have are connected to the responder, or of this address")]
@@ -109,7 +109,7 @@ impl Gate {
         self.shared.registry.standing()
     }
 
-    /// A place for a client, as long as it is kept.
+    /// A place for a client, which lasts until it is dropped.
     ///
     /// # Errors
     /// When the client may not come in.

@@ -1,8 +1,8 @@
 //! The far end: one responder for every client, with limits.
 //!
 //! Threads: one accepts and one echoes for each address, one runs while a connection says what it is, two for
-//! each session, one for each stream and a sampler while a phase runs, one while a path is traced; and those of each
-//! protocol of others' clients. Each says what ends it.
+//! each session, one for each stream and a sampler while a phase runs, one while a path is traced. Each protocol of
+//! others' clients has threads of its own. Where a thread starts, a comment says what ends it.
 
 mod access;
 mod admission;
@@ -56,7 +56,7 @@ use shared::Shared;
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Addresses to listen on, TCP and UDP. The unspecified IPv6 address serves IPv4 too, and
-    /// stands for the unspecified IPv4 address where there is no IPv6.
+    /// means the unspecified IPv4 address where there is no IPv6.
     pub listen: Vec<SocketAddr>,
     /// Longest phase of load; above zero.
     pub max_duration: Duration,
@@ -182,7 +182,7 @@ impl Server {
         all.flat_map(of).collect()
     }
 
-    /// What is not served although nobody switched it off, and why.
+    /// What is not served although it was not switched off, and why.
     pub fn missing(&self) -> &[(&'static Entry, ServeError)] {
         &self.missing
     }

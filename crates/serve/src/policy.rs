@@ -46,7 +46,7 @@ impl PolicyCell {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// From now on this one is in force; what was admitted goes on.
+    /// Puts a policy in force from now on. What was admitted before continues.
     pub fn set(&self, policy: Policy) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
     }

@@ -40,7 +40,7 @@ impl Inherited {
         Some(listeners.swap_remove(at))
     }
 
-    /// Where those listen that nobody took.
+    /// The addresses of the listeners that were not taken.
     pub(crate) fn left(&self) -> Vec<SocketAddr> {
         let listeners = self.lock();
         let addresses = listeners.iter().map(TcpListener::local_addr);
@@ -111,7 +111,8 @@ fn bind_both(address: SocketAddr, inherited: &Inherited) -> Result<Port, ServeEr
     })
 }
 
-/// The IPv4 address that stands for `address` on a machine without IPv6.
+/// The unspecified IPv4 address instead of `address`, which is the IPv6 one, where `error` means that the machine
+/// has no IPv6.
 pub(crate) fn without_ipv6(address: SocketAddr, error: &io::Error) -> Option<SocketAddr> {
     // A kernel without IPv6 knows no such family; one that has it switched off, no address.
     let absent = error.kind() == io::ErrorKind::AddrNotAvailable

@@ -61,7 +61,7 @@ pub(crate) type Bind = fn(&Binding<'_>) -> Result<Box<dyn Protocol>, ServeError>
 /// What a protocol binds with.
 #[derive(Debug)]
 pub(crate) struct Binding<'a> {
-    /// Addresses to listen on. The unspecified IPv6 address stands for that of IPv4 where there is no IPv6.
+    /// Addresses to listen on. The unspecified IPv6 address means the IPv4 one where there is no IPv6.
     pub(crate) listen: &'a [IpAddr],
     pub(crate) port: u16,
     pub(crate) settings: &'a Settings,

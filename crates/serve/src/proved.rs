@@ -1,4 +1,4 @@
-//! Addresses from which somebody proved that he has the key: clients of protocols that have no key come from there.
+//! Addresses from which a client proved that it has the key. Clients of protocols without a key come from there.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use plumb_wire::native::key::Key;
 use plumb_wire::share::{Bucket, Share};
 
-/// How long a proof holds: longer than any series of tests that somebody sits by.
+/// How long a proof holds: longer than any series of tests that a person waits for.
 pub(crate) const LASTS: Duration = Duration::from_secs(3600);
 
 /// Time after a wrong answer in which no other of its address is looked at.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// Wrong answers a second of all addresses together: twelve letters take for ever then, however many addresses somebody has.
+/// Wrong answers a second of all addresses together: at this rate guessing twelve letters takes for ever, however many
+/// addresses an attacker has.
 const ATTEMPTS_PER_S: f64 = 50.0;
 
 /// Proofs that are remembered at once, some 300 bytes each; the oldest goes first.

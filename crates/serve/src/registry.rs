@@ -36,7 +36,7 @@ use crate::silent_places::SilentPlaces;
 pub(crate) const MAX_ANSWERED_IN_ALL: usize = 2 * ANSWERED_OF_A_KIND;
 const ANSWERED_OF_A_KIND: usize = 32 * FEW_ANSWERED;
 
-/// Those of an address that wait for no others: as many as `plumb rpm` has connections.
+/// Connections of an address that wait for no others: as many as `plumb rpm` has.
 const FEW_ANSWERED: usize = 16;
 
 /// Visitors are counted from here on, sessions from 0.
@@ -194,8 +194,8 @@ impl Registry {
         }
     }
 
-    /// Hands a data connection to its session; closes it when there is none, when it comes from somebody
-    /// else, or when the session has as many as its load has streams.
+    /// Hands a data connection to its session; closes it when there is none, when it comes from another
+    /// address, or when the session has as many as its load has streams.
     pub(crate) fn attach(&self, peer: IpAddr, connection: DataConnection) {
         let token = connection.preamble.token;
         let inner = &mut *self.lock();
@@ -296,7 +296,7 @@ impl Registry {
         self.lock().answers.draw(now, share, is_stranger, bytes)
     }
 
-    /// Tells a session that a UDP stream is asked for.
+    /// Passes a request for a UDP stream to its session.
     pub(crate) fn ask(&self, asked: Asked) {
         self.hand(asked.stream.token, Event::Asked(asked));
     }
@@ -360,13 +360,13 @@ impl Registry {
         self.lock().here.values().any(|here| here.share == share)
     }
 
-    /// Whether nobody is here.
+    /// Whether there is no session and no half-open connection.
     pub(crate) fn is_empty(&self) -> bool {
         let inner = self.lock();
         inner.here.is_empty() && inner.greetings.handles().next().is_none()
     }
 
-    /// Ends what still goes on: no thread waits for a socket or for a far end any more.
+    /// Ends what still runs: no thread waits for a socket or for a far end any more.
     pub(crate) fn end_all(&self) {
         let inner = self.lock();
         for stage in inner.here.values().filter_map(|here| here.stage.upgrade()) {
@@ -489,7 +489,7 @@ pub(crate) struct SessionPlace<'a> {
 }
 
 impl<'a> SessionPlace<'a> {
-    /// Whether it is the client's turn, whose session is then told of its connections by `events`.
+    /// Whether it is the client's turn. The session then gets its connections through `events`.
     pub(crate) fn turn(&self, socket: &Arc<TcpStream>, events: &SyncSender<Event>) -> Turn {
         let mut inner = self.registry.lock();
         let (turn, ended) = inner.sessions.turn(self.registry.now(), self.number);

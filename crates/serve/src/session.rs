@@ -79,7 +79,7 @@ pub(crate) fn run<'a>(
     let telling = events.clone();
     let (telling, over, life) = (&telling, &over, &life);
     scope(|scope| {
-        // Ends within a second of the session: with its stop, and when nobody takes what it tells.
+        // Ends within a second of the session: `over` stops the trace, and sending fails once nothing receives.
         let start_trace = |request: TraceRequest, claim: TraceClaim<'a>| {
             let towards = tracing::towards(socket)?;
             let thread = Builder::new().name("plumb-trace".to_owned());
@@ -117,7 +117,7 @@ pub(crate) fn run<'a>(
             .spawn_scoped(scope, move || read_messages(socket, life, &events))
             .is_ok()
         {
-            // An error means that the client is gone; there is nobody to tell.
+            // An error means that the client is gone: nothing is left to report it to.
             let _ = session.serve(first, &incoming);
         }
         over.store(true, Ordering::Relaxed);
@@ -127,7 +127,7 @@ pub(crate) fn run<'a>(
     });
 }
 
-/// Waits until it is the client's turn, and breaks where that does not come: the client is told so, or
+/// Waits until it is the client's turn. Breaks where the turn does not come: the client was sent a refusal or
 /// is gone, or the responder stops. Ends within [`QUEUED_LOOK`] of each.
 fn wait_for_turn(
     shared: &Shared,
@@ -214,7 +214,7 @@ struct Session<'a, 's> {
     place: &'s SessionPlace<'a>,
     /// Whether its client unpacks messages.
     packs: bool,
-    /// What its place was told of it.
+    /// Whether its place has it as busy.
     busy: bool,
     /// For how long loads have run since it was idle.
     ran: Duration,
@@ -228,12 +228,12 @@ struct Session<'a, 's> {
     answering: Option<AnsweringPlace<'a>>,
     declared: Option<Declared<'a>>,
     silences: Silences,
-    /// A trace that was asked for and has not begun, and when the client is to be told so again.
+    /// A trace that was asked for and has not begun, and when to send the client its place in the queue again.
     asked_trace: Option<(TraceRequest, TraceClaim<'a>, Duration)>,
     start_trace: &'s dyn Fn(TraceRequest, TraceClaim<'a>) -> std::io::Result<()>,
 }
 
-/// Whether the session goes on.
+/// Whether the session continues.
 type Goes = std::ops::ControlFlow<()>;
 
 impl Session<'_, '_> {
@@ -311,7 +311,7 @@ impl Session<'_, '_> {
         waits.fold(STOP_INTERVAL, Duration::min)
     }
 
-    /// Nobody is spoken to who did not ask.
+    /// Keeps a silent connection of the client itself: this end speaks to no host that did not ask.
     fn on_hushed(&mut self, hushed: Hushed) -> Goes {
         if hushed.peer == self.peer {
             self.silences.take(hushed);

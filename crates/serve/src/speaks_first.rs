@@ -1,4 +1,4 @@
-//! Connections on which nobody speaks for a time that the client named, and then this end does.
+//! Connections on which neither end speaks for a time that the client named, and then this end does.
 
 use std::io::Write;
 use std::net::TcpStream;

@@ -24,7 +24,7 @@ pub(crate) fn towards(socket: &TcpStream) -> std::io::Result<SocketAddr> {
     Ok(peer)
 }
 
-/// Traces the path, and gives what the client is to be told: within
+/// Traces the path, and returns the message for the client: within
 /// [`TRACE_TIME`](plumb_wire::native::spec::TRACE_TIME), or [`TRACE_PROBE_TIMEOUT`] after `stop` is set.
 pub(crate) fn trace(
     towards: SocketAddr,
@@ -36,7 +36,7 @@ pub(crate) fn trace(
     let protocols = match request.protocol {
         Some(Protocol::Icmp) => vec![icmp],
         Some(Protocol::Udp) => vec![udp],
-        // Nothing that a host would take for somebody who connects to it.
+        // No probe that a host would take for an attempt to connect.
         _ => vec![icmp, udp],
     };
     let plan = TracePlan {

@@ -128,7 +128,7 @@ mod tests {
             (0..8).for_each(|n| _ = drawn(&mut answers, now, n, true));
         }
         assert!(answers.draw(now, share(1000), true, 20_000).is_ok());
-        // Those of this network are not among them.
+        // Addresses of this network do not count among the strangers.
         assert_eq!(drawn(&mut answers, now, 5000, false), 4_000_000);
     }
 

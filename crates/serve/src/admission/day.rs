@@ -1,4 +1,4 @@
-//! What strangers may carry in a day. It fills up again as the day goes on, so that nobody waits for midnight.
+//! What strangers may carry in a day. It refills all the time, so that no client waits for midnight.
 
 use std::time::Duration;
 

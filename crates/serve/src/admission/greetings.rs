@@ -1,5 +1,5 @@
-//! Connections that have not yet said what they are, and those of the web, of which many carry nothing. There is always room for
-//! one more: the oldest of the share that has most of them goes.
+//! Connections that have not yet said what they are, and web connections, of which many carry nothing. There is always
+//! room for one more: the share with the most connections loses its oldest one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -137,7 +137,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whatever comes and goes: bounded, nothing is forgotten, and nobody's goes while another has more.
+        /// Whatever comes and goes: the count is bounded, no connection is forgotten, and no share loses one while
+        /// another has more.
         #[test]
         fn places_are_bounded_and_fair(steps in proptest::collection::vec((0..6u8, any::<bool>()), 1..1500)) {
             let mut greetings = Greetings::default();

@@ -170,8 +170,8 @@ impl Loads {
         held.map(|held| held.wanted.streams).sum()
     }
 
-    /// Whether no other session has the turn. Who does not wait takes what is kept for another: nobody
-    /// would come back to it.
+    /// Whether no other session has the turn. A load that does not wait also takes a turn that is only kept for
+    /// another: its client would not come back later.
     fn is_free(&self, now: Duration, wanted: &Wanted, waits: Duration) -> bool {
         let taken = |held: &Held| match held.state {
             State::Runs { .. } => true,
@@ -191,7 +191,7 @@ impl Loads {
         held.count() + more <= self.most
     }
 
-    /// Whether so many streams more fit beside those of the running loads that share their room.
+    /// Whether so many streams more fit beside the streams of the running loads that share their room.
     fn fits(&self, wanted: &Wanted, more: u32) -> bool {
         let runs = |held: &&Held| matches!(held.state, State::Runs { .. });
         let beside = |held: &&Held| held.wanted.is_small() == wanted.is_small();
@@ -210,7 +210,7 @@ impl Loads {
         streams.saturating_add(more) <= most
     }
 
-    /// How long what holds it up goes on, as far as that is known.
+    /// How long what holds the load up still takes, as far as that is known.
     fn free_after(&self, now: Duration, wanted: &Wanted) -> Option<Duration> {
         let until = |held: &Held| match held.state {
             State::Runs { until } | State::Kept { until } => until,
@@ -421,8 +421,8 @@ mod tests {
     }
 
     proptest! {
-        /// A client that asks and keeps asking gets a turn or is told, never two of one address at once, and never
-        /// more streams than may be.
+        /// A client that keeps asking gets a turn or a refusal. Never do two loads of one address run at once, nor
+        /// more streams than may.
         #[test]
         fn everybody_is_served_or_told(
             clients in proptest::collection::vec((0..5u8, 1..200u32, 1..20u64, any::<bool>()), 1..60),

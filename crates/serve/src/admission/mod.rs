@@ -1,8 +1,8 @@
 //! Who gets a place, and when. All of it is pure: the time is an argument, since any fixed origin.
 //!
 //! A client is counted by [`Share`](plumb_wire::share::Share), and what one may have never
-//! keeps the others out: connections that say nothing make room for those that come, idle sessions for
-//! those of others, and loads take turns.
+//! keeps the others out: connections that say nothing make room for new ones, idle sessions for the
+//! sessions of others, and loads take turns.
 
 pub(crate) mod answers;
 pub(crate) mod day;

@@ -54,7 +54,7 @@ impl Sessions {
         number
     }
 
-    /// Whether it is that client's turn, and which session must end for it. One that is told
+    /// Whether it is that client's turn, and which session must end for it. A client that gets
     /// [`Turn::Never`] is forgotten.
     pub(crate) fn turn(&mut self, now: Duration, number: u64) -> (Turn, Option<u64>) {
         let Some(Waiting { share, until }) = self.waiting.get(&number) else {

@@ -1,5 +1,5 @@
 //! The traces that run towards clients, and who waits for one: one at a time towards each address, and few at
-//! once. Whose address was traced longest ago comes first, so that nobody keeps others waiting by asking often.
+//! once. The address that was traced longest ago comes first, so that no client keeps others waiting by asking often.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -46,7 +46,7 @@ impl Shared {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Counts bytes, and tells whether more may be carried.
+    /// Counts bytes, and returns whether more may be carried.
     fn carries(&self, bytes: usize) -> bool {
         let before = self.carried.fetch_add(bytes as u64, Ordering::Relaxed);
         before.saturating_add(bytes as u64) < self.byte_limit

@@ -24,14 +24,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What a test is taken for before its parameters are known: iperf3's default of ten seconds on one stream.
 const USUAL: Duration = Duration::from_secs(10);
 
-/// How long the parameters have to come, which real clients send at once: meanwhile nobody else has the turn. Lost packets are
-/// retransmitted after 0.2, 0.6, 1.4 and 3 s.
+/// How long the parameters may take to come. Real clients send them at once, and no other client has the turn
+/// meanwhile. Lost packets are retransmitted after 0.2, 0.6, 1.4 and 3 s.
 const PARAMETERS: Duration = Duration::from_secs(5);
 
 /// How long all streams have to be opened.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// Beyond its time a test may go on for so long, as iperf3's own server has it (`create_server_timers`).
+/// How long a test may run beyond its time, as with iperf3's own server (`create_server_timers`).
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs a test, until the client is gone, the protocol is broken, the test has taken [`GRACE`] longer than it may, or the gate

@@ -16,7 +16,7 @@ use super::control::Ended;
 use super::running::Running;
 use super::sessions::Stream;
 
-/// A congestion control that this kernel does not have (ENOENT): iperf3's server warns, and goes on with the default.
+/// ENOENT: this kernel lacks the congestion control. iperf3's server warns, and continues with the default.
 const NO_SUCH: i32 = 2;
 
 /// The connections of a test, while it runs.

@@ -52,9 +52,9 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
     let Some((tls, is_secure)) = begin(&socket, identity) else {
         return;
     };
-    // Who has to prove first that he has the key keeps the place of somebody who has not said what he is: others may have it.
-    // Others have one that makes room in the same manner: what carries a load has a client's place beside it, and what asks for
-    // little, or never ends to ask, must keep no other client out.
+    // A client that must first prove that it has the key keeps its place among the connections that have not said what
+    // they are: others may take it. All others get a place that makes room in the same manner: a load has a client's
+    // place beside it, and a connection that asks for little, or never stops asking, must keep no other client out.
     let (_greeting, _place) = match site.gate.entrance(ip) {
         Entrance::Closed => return,
         Entrance::Locked(_) => (Some(place), None),

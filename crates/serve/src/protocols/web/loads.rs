@@ -23,14 +23,14 @@ const LONGEST: Duration = Duration::from_secs(120);
 const LEAST_BYTES: u64 = 10_000;
 const LEAST_WITHIN: Duration = Duration::from_secs(5);
 
-/// Nobody waits: HTTP has an answer that says when to come again.
+/// Loads do not wait for their turn: HTTP has an answer that says when to come again.
 const PATIENCE: Duration = Duration::ZERO;
 
 /// The loads that run, by address.
 #[derive(Debug, Default)]
 pub(super) struct Loads(Mutex<HashMap<Share, Weak<Load>>>);
 
-/// A load, which is over when nobody has it any more.
+/// A load, which is over when its last reference is dropped.
 #[derive(Debug)]
 pub(super) struct Load {
     heavy: Mutex<Heavy>,

@@ -113,7 +113,7 @@ fn accept(listener: &TcpListener, site: &Arc<Site>, identity: &Identity) {
         };
         let (site, identity) = (Arc::clone(site), identity.clone());
         let thread = Builder::new().name("plumb-web-c".to_owned());
-        // Without a thread the connection is closed. One that fails concerns nobody else.
+        // Without a thread the connection is closed. A failed connection concerns no other.
         let _ = thread.spawn(move || connection::serve(socket, peer, &site, &identity));
     }
     sleep(FAREWELL);

@@ -1,4 +1,4 @@
-//! A test by NDT7: messages as fast as TCP takes them, or the taking of those of the client, and reports meanwhile.
+//! A test by NDT7: sends messages as fast as TCP takes them, or receives the client's, and reports meanwhile.
 
 use std::io::{self, Read as _};
 use std::time::{Duration, Instant};

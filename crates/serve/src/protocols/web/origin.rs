@@ -119,7 +119,7 @@ fn host(authority: &str) -> Option<String> {
     (!name.is_empty() && name.len() <= NAME_BYTES).then_some(name)
 }
 
-/// A name as it is compared: the dot of the root adds nothing.
+/// A name in the form that is compared: in lower case, and without the dot of the root, which adds nothing.
 fn plain(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }

@@ -34,7 +34,7 @@ const LIGHT_BYTES: u64 = 1000;
 /// Bytes that a body hands over at once: what TLS makes several full records of.
 const PAYLOAD_BYTES: usize = 128 * 1024;
 
-/// When to come again, where nobody knows.
+/// When to come again, where the time until the turn is not known.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// What all connections share.
@@ -223,7 +223,7 @@ impl Site {
                     nonce,
                     code,
                 } = answer;
-                // Nothing can be learned of the key by what answers no challenge, and nobody's attempts are spent.
+                // An answer to no challenge of this responder reveals nothing of the key, and spends no attempt.
                 if !self.challenger.made(client.peer, challenge, now_s) {
                     let why =
                         "that challenge is not of this responder, or too old: ask for another\n";

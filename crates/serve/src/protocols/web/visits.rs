@@ -60,7 +60,7 @@ struct Remembered {
 }
 
 impl Remembered {
-    /// Whether it holds nothing but echoes, for which nobody has to wait his turn.
+    /// Whether it holds nothing but echoes, which need no turn.
     fn is_idle(&self) -> bool {
         self.visited
             .as_ref()
