@@ -13,7 +13,7 @@ pub(crate) fn tables(run: &Run) -> (Vec<Table>, Vec<Table>) {
     tables.into_order()
 }
 
-/// The tables of a page: those of a short text, and all others, which it folds away.
+/// The tables of a page: the same as in a short text, and all others, which the page folds away.
 pub(crate) fn of_page(run: &Run) -> (Vec<Table>, Vec<Table>) {
     let shown = answers(run);
     let (all, folded) = tables(run);
@@ -26,7 +26,7 @@ pub(crate) fn of_page(run: &Run) -> (Vec<Table>, Vec<Table>) {
     (shown, rest)
 }
 
-/// Those of a short text. Round trips alone are told in a sentence.
+/// The tables of a short text. Round trips without a load to compare are a sentence there.
 pub(crate) fn answers(run: &Run) -> Vec<Table> {
     let mut tables = registry::tables(run);
     let rows = latency::latencies(run);

@@ -77,7 +77,7 @@ fn bears(run: &Run) -> Ends {
     })
 }
 
-/// What is told of a host, where it is known.
+/// A fact of a host as text, where it is known.
 type Tell<'a> = &'a dyn Fn(&HostFacts) -> Option<String>;
 
 /// How TCP is set.

@@ -95,7 +95,7 @@ fn limit(evidence: &Evidence, value: &str, threshold: &str) -> String {
         }
         // It came to nothing where anything would do.
         (Observed::Number(0.0), Observed::Number(0.0)) => String::new(),
-        // As far as it is shown, they are the same.
+        // The digits that are shown are the same.
         _ if other && value == threshold => String::new(),
         // Where less is the evidence: a wait that is gone, a window that is too small.
         (Observed::Number(found), Observed::Number(limit)) if found < limit => {

@@ -5,7 +5,7 @@ use plumb_model::grade::Grade;
 use plumb_model::run::Run;
 
 /// The grade of a phase, where nothing that the Run's verdict lacks or leaves unexplained could make it worse; nothing is
-/// worse than F. A Run of a part, which clears nothing, has those of its phases.
+/// worse than F. A Run of a part, which clears nothing, has the grades of its phases.
 pub(crate) fn shown(run: &Run, of_phase: Option<Grade>) -> Option<Grade> {
     let mut verdicts = run.verdict.iter().filter(|v| v.clearance.is_some());
     let unexplained = run.findings.iter().any(|f| f.cause == Cause::Unexplained);

@@ -14,7 +14,7 @@ pub(crate) fn length_s(run: &Run) -> f64 {
     ends.fold(0.0, f64::max)
 }
 
-/// A time of RFC 3339 in UTC as people read it; what is no such time stays as it is.
+/// A time of RFC 3339 in UTC as people read it; any other text stays unchanged.
 pub(crate) fn started(text: &str) -> String {
     let parts = text
         .split_once('T')

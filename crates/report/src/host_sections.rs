@@ -44,7 +44,7 @@ vocabulary! {
 }
 
 impl HostSection {
-    /// What stands for it where this machine has none.
+    /// The sentence in its place where this machine has none.
     fn nothing(self) -> &'static str {
         match self {
             Self::Machine => "Nothing could be read of the machine.",

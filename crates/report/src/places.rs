@@ -1,4 +1,4 @@
-//! Checks towards several hosts, for people: what is near, what is in somebody's network, what is far, and what is open.
+//! Checks towards several hosts, for people: what is near, what is in an operator's network, what is far, and what is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -226,7 +226,7 @@ fn open(why: &Why) -> String {
     }
 }
 
-/// The hosts of which nobody knows whether they have it, and why; starts with a space.
+/// The hosts of which it is unknown whether they have it, and why; starts with a space.
 fn unknown(placed: &Placed<'_>, hosts: &[Host<'_>]) -> String {
     let mut text = String::new();
     let mut say = |those: BTreeSet<usize>, what: &str| {

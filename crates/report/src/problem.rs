@@ -1,5 +1,5 @@
 //! The case that is handed over: what was expected and what is there, from where to where, what was measured, what is
-//! excluded and by what, and what remains. Its parts are those of a problem report to a PERT (PERT Performance Guides,
+//! excluded and by what, and what remains. It has the parts of a problem report to a PERT (PERT Performance Guides,
 //! section 2.1).
 
 mod components;
@@ -14,7 +14,7 @@ use crate::{heading, number, registry};
 use components::Component;
 use possibilities::{Excluded, Remaining};
 
-/// What a Run cannot know of its problem, as somebody says it.
+/// What a Run cannot know of its problem, as the user says it.
 #[derive(Debug, Clone, Default)]
 pub struct Said {
     /// Who reports it, and how to reach them.
@@ -25,7 +25,7 @@ pub struct Said {
     pub expected: Option<String>,
 }
 
-/// In the place of what nobody said.
+/// In the place of what the user did not say.
 const UNSAID: &str = "not said";
 
 /// The case, ready to be set in type.

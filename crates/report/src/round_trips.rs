@@ -8,7 +8,7 @@ use crate::latency::leading_protocol;
 use crate::registry::{phase, shown};
 use crate::show::Trace;
 
-/// Those of the probes that lead, in seconds, `None` where one was lost.
+/// The round trips of the leading probes, in seconds, `None` where one was lost.
 pub(crate) fn round_trips(run: &Run, of: Phase) -> Vec<Option<f64>> {
     let leading = leading_protocol(run);
     let counts = |measurement: &Measurement, loaded: bool, t_s: f64| {

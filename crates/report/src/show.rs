@@ -56,7 +56,7 @@ pub(crate) trait Show: Any {
         None
     }
 
-    /// The numbers for a comparison, beyond those of `round_trips`.
+    /// The numbers for a comparison, besides the numbers in `round_trips`.
     fn quantities(&self, _phase: Phase) -> Vec<Quantity> {
         Vec::new()
     }
@@ -113,7 +113,7 @@ pub(crate) struct Ends {
     pub(crate) tcp: bool,
     /// By what their kernels count time.
     pub(crate) clock_source: bool,
-    /// Whether somebody sets their clocks.
+    /// Whether their clocks are synchronised.
     pub(crate) clock: bool,
 }
 
@@ -261,7 +261,7 @@ impl Tables {
         (placed.collect(), self.folded)
     }
 
-    /// Those of a short text, in the same order.
+    /// The tables of a short text, in the same order.
     pub(crate) fn answers(mut self) -> Vec<Table> {
         self.placed
             .retain(|(_, weight, _)| *weight == Weight::Answer);

@@ -29,7 +29,7 @@ pub(crate) fn numbers(run: &Run) -> Vec<Quantity> {
     found
 }
 
-/// Those of one measurement, whatever they are.
+/// The numbers of one measurement of any kind.
 pub(crate) fn of_measurement(measurement: &Measurement) -> Vec<Quantity> {
     let (result, phase) = (shown(measurement), phase(measurement));
     let round_trips = result.round_trips().map(|row| round_trips(phase, &row));

@@ -127,7 +127,7 @@ const SAME_LATENCY_RATIO: f64 = 0.1;
 const SAME_RATE_RATIO: f64 = 0.03;
 /// Loss within this is the same: one probe in five hundred.
 const SAME_LOSS_RATIO: f64 = 0.002;
-/// Scores within this are the same: a listener tells no less apart.
+/// Scores within this are the same: a listener hears no smaller difference.
 const SAME_MOS: f64 = 0.1;
 
 impl ChangeUnit {

@@ -94,7 +94,7 @@ impl<'a> Latency<'a> {
         self.better.is_some() || self.grades().is_some_and(|(before, after)| before != after)
     }
 
-    /// Those of both Runs, where both have one.
+    /// The grades of both Runs, where both have one.
     fn grades(&self) -> Option<(Grade, Grade)> {
         self.grade
             .and_then(|change| change.before.zip(change.after))
@@ -134,7 +134,7 @@ fn worth_telling<'a>(all: &'a [Latency<'a>]) -> Vec<&'a Latency<'a>> {
     .unwrap_or_default()
 }
 
-/// The rates of the `loads` told of, and every other that changed, each direction alone.
+/// The rates of the `loads`, and every other rate that changed, each direction alone.
 fn rates(rows: &[Change], loads: &[Phase]) -> String {
     let told = [Direction::Up, Direction::Down]
         .into_iter()

@@ -51,7 +51,7 @@ pub enum FlentError {
     Compress(#[from] std::io::Error),
 }
 
-/// The file of one phase: that of the direction given, or else the last there is.
+/// The file of one phase: the last one of the given direction, or of any direction without one.
 ///
 /// # Errors
 /// When the Run has no such phase.

@@ -41,7 +41,7 @@ struct Side<'a> {
     carried: Carried<'a>,
 }
 
-/// One phase, with both directions where both were loaded: that of the direction given, or else the last there is.
+/// One phase, with both directions where both were loaded: the last one of the wanted direction, or of any without one.
 ///
 /// # Errors
 /// When the Run has no such phase.
@@ -122,7 +122,7 @@ fn bytes_by_interval(series: &Series) -> BTreeMap<usize, (f64, f64)> {
     let mut of: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
     let mut before_s = 0.0;
     for (t_s, bps) in series.points().filter(|(t_s, _)| *t_s < LONGEST_S) {
-        // A sample stands for the time since the one before, and belongs where that time ends.
+        // A sample is the rate since the sample before, and belongs to the interval in which that time ends.
         let interval = (t_s / INTERVAL_S).ceil().max(1.0) as usize - 1;
         let (bytes, until_s) = of.entry(interval).or_default();
         *bytes += bps * (t_s - before_s).max(0.0) / 8.0;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::form::{Shown, Traced};
 use super::order::Field;
 
-/// A value as it is written.
+/// A value in the form that mtr writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cell {
     Percent(f64),

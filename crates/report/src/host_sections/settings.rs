@@ -6,7 +6,7 @@ use crate::number::ABSENT;
 use crate::table::{Table, blank};
 
 pub(super) fn tables(sysctls: &[Sysctl]) -> Vec<Table> {
-    // They are sorted by name, so that those of a group follow each other.
+    // They are sorted by name, so that the members of a group follow each other.
     let groups = sysctls.chunk_by(|a, b| group(a) == group(b));
     groups.map(table).collect()
 }

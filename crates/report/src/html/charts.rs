@@ -47,7 +47,7 @@ pub(super) fn timelines(runs: &[(&str, &Run)]) -> Vec<Figure> {
     lines.into_iter().map(figure).collect()
 }
 
-/// The charts that results have to themselves, those of a group together.
+/// The charts that results have to themselves, the charts of a group together.
 pub(super) fn groups(runs: &[(&str, &Run)]) -> Vec<Group> {
     let mut found: Vec<(ChartGroup, Figure)> = Vec::new();
     for (name, run) in runs {

@@ -13,7 +13,7 @@ use crate::registry::results;
 use crate::show::{Ends, Place, Show, Tables};
 use crate::table::{Table, blank};
 
-/// Bounds further apart than this say little together; the lower one is told.
+/// Bounds further apart than this factor say little together; only the lower one is shown.
 const WIDE: f64 = 4.0;
 
 impl Show for CapacityResult {
@@ -116,7 +116,7 @@ fn lines(all: &[&CapacityResult]) -> Table {
     .noting(notes)
 }
 
-/// What a line adds to the delay; less than its error is not told apart from nothing.
+/// What a line adds to the delay. A value below its error cannot be distinguished from zero.
 fn latency(hop: &CapacityHop) -> String {
     let known = hop.latency_s.zip(hop.latency_error_s);
     blank(known.map(|(value, error)| {

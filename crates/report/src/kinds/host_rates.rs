@@ -22,7 +22,7 @@ const TRAFFIC: [&str; 6] = [
     "TcpPassiveOpens",
 ];
 
-/// Whose counters stand beside those of interfaces.
+/// Owners of counters that are no interfaces, though their counters are named in the same form.
 const NO_INTERFACES: [&str; 4] = ["softnet", "processor", "control_group", "connections"];
 
 impl Show for RatesResult {

@@ -11,7 +11,7 @@ use crate::registry::results;
 use crate::show::{Ends, Place, Show, Tables};
 use crate::table::{MAX, P50, P95, Table, blank, counted};
 
-/// Of a URL so many characters are shown: its end tells most.
+/// So many characters of a URL are shown, from its end, which says most.
 const MOST_CHARACTERS: usize = 50;
 
 /// Errors that are shown beside the number of them.

@@ -18,7 +18,7 @@ use crate::show::{Chart, ChartGroup, Ends, Place, Show, Tables};
 use crate::table::{P50, Table, blank};
 
 impl Show for PathResult {
-    /// Those of each path stand together.
+    /// The tables of each path stand together.
     fn tables(&self, run: &Run, tables: &mut Tables) {
         for found in all::<Self>(run) {
             let path = found.result;

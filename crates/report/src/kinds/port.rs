@@ -46,7 +46,7 @@ impl Show for PortResult {
 fn sentence((port, state): (&PortResult, PortState)) -> Option<String> {
     let number = port.port;
     if port.address == NOBODYS_ADDRESS.to_string() {
-        // As it should be when nobody answers.
+        // Where no host has the address, it is right that nothing answers.
         return (port.connected > 0).then(|| {
             format!("Something on the path answers TCP port {number} in the place of other hosts.")
         });
@@ -73,7 +73,7 @@ fn sentence((port, state): (&PortResult, PortState)) -> Option<String> {
     })
 }
 
-/// The port; with the version of IP where that is not what most have, and with the address that nobody has.
+/// The port; with the version of IP where it is IPv6, and with the address where it is no host's.
 fn label(port: &PortResult) -> String {
     let number = port.port;
     match port.address.as_str() {

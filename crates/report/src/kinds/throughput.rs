@@ -232,7 +232,7 @@ fn transfer_notes(rows: &[Row<'_>]) -> Vec<&'static str> {
 
 /// How different flows beside each other shared a direction.
 fn shares(rows: &[Row<'_>]) -> Table {
-    // Not where classes of traffic were to be told apart: they have a table of their own.
+    // Not where classes of traffic were compared: they have a table of their own.
     let shared = || {
         rows.iter().filter_map(|row| {
             let sharing = row.result.sharing.as_ref()?;

@@ -51,7 +51,7 @@ fn said(host: &HostFacts) -> Vec<String> {
     [kernel, plumb].into_iter().flatten().collect()
 }
 
-/// The whole path, as far as it is known.
+/// The whole path, or the known part of it.
 pub(super) fn of(run: &Run) -> Vec<Component> {
     let mut map = Map::default();
     map.here.extend(said(&run.local.host));

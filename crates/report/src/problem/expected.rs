@@ -10,7 +10,7 @@ use crate::phase::when;
 use crate::registry::{self, shown};
 use crate::table::Table;
 
-/// In the place of what nobody expects: a column that is left out looks like a defect.
+/// In the place of an absent expectation: a column that is left out looks like a defect.
 const NOTHING: &str = "-";
 
 struct Row {

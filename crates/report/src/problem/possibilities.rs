@@ -1,4 +1,4 @@
-//! Which causes are excluded and by what, which remain, and which nobody looked for.
+//! Which causes are excluded and by what, which remain, and which were not looked for.
 
 use plumb_diagnose::causes::entry;
 use plumb_model::finding::{Cause, Severity};

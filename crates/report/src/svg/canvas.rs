@@ -13,8 +13,8 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// In the units of the view box, which the page scales: on a phone about one for each pixel of its style sheet, so that
-    /// the letters stay as large as those of the text.
+    /// In the units of the view box, which the page scales: on a phone about one unit for each CSS pixel, so that
+    /// the letters stay as large as in the text.
     pub(crate) fn units(self) -> f64 {
         match self {
             Self::Wide => 960.0,
@@ -174,7 +174,7 @@ impl Canvas {
         last
     }
 
-    /// A mark at the top of the plot: what is here goes on beyond it.
+    /// A mark at the top of the plot: the line continues beyond it.
     pub(crate) fn beyond(&mut self, (x, y): (f64, f64)) {
         self.path("cut", &format!("M{x:.1} {y:.1}l3.5 6h-7z"));
     }

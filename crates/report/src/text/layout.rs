@@ -75,7 +75,7 @@ impl<'a> Page<'a> {
         self.blank();
     }
 
-    /// One line as it is.
+    /// One line, not wrapped, without blanks at its end.
     pub(super) fn line(&mut self, text: &str) {
         self.text.push_str(text.trim_end());
         self.text.push('\n');

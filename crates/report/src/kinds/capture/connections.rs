@@ -62,7 +62,7 @@ fn sentence(connection: &ConnectionResult, number: usize) -> Option<String> {
     ))
 }
 
-/// Without the handshake, whether the window was full cannot be told.
+/// Without the handshake it is unknown whether the window was full.
 fn missing_handshake(connection: &ConnectionResult, limit: CaptureLimit) -> Option<String> {
     let unknown = limit == CaptureLimit::Path && heavier(connection).0.max_window_bytes.is_none();
     unknown.then(|| "how large its windows are is unknown without the handshake".to_owned())

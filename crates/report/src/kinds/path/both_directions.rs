@@ -53,7 +53,7 @@ fn who(hop: &PathHop) -> String {
     }
 }
 
-/// By how much its typical round trip is above that of the hop before it that answers.
+/// By how much its median round trip is above the median of the last hop before it that answers.
 fn adds(hops: &[PathHop], hop: &PathHop) -> Option<f64> {
     let before = hops
         .iter()

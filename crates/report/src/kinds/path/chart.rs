@@ -8,7 +8,7 @@ use plumb_model::series::Series;
 use crate::svg::canvas::Drawing;
 use crate::svg::series::{self, Line, Scale, Subject, Written};
 
-/// A colour for each line: more could not be told from each other.
+/// A colour for each line: more colours could not be distinguished.
 const COLOURS: [&str; 5] = ["idle", "up", "down", "both", "after"];
 
 /// A hop that answered, and its round trips.

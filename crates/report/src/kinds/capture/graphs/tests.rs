@@ -106,7 +106,7 @@ fn a_run_without_graphs_has_no_charts() {
         ..CaptureResult::default()
     };
     assert!(drawn(&empty).is_empty());
-    // A place that is not there, as in a file that somebody changed.
+    // A place that is not there, as in a file that was changed by hand.
     let mut wrong = result(4);
     wrong.connections.clear();
     assert_eq!(drawn(&wrong).len(), 2);
