@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use crate::output::ask;
 use crate::usage::wrong;
 
-/// Asks, where there is somebody to ask.
+/// Asks, where there is a terminal to ask on.
 pub(crate) fn agreed(yes: bool) -> anyhow::Result<bool> {
     if yes {
         return Ok(true);

@@ -71,7 +71,7 @@ pub(crate) fn status(result: anyhow::Result<ExitCode>) -> ExitCode {
     }
 }
 
-/// The status that an error stands for.
+/// The status with which an error ends the program.
 pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
     let probes = error.downcast_ref().and_then(|error| match error {
         MeasureError::Probe(error) => Some(error),
@@ -84,7 +84,8 @@ pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// This status, or that of the signal which ended what should have ended of itself. `kept` is said of it then.
+/// This status, or the status of the signal that cut short what should have ended of itself. A message then says so,
+/// and what is `kept`.
 pub(crate) fn unless_cut_short(code: ExitCode, kept: &str) -> ExitCode {
     let signal = ASKED_BY.load(Ordering::Relaxed);
     if signal == 0 || ENDLESS.load(Ordering::Relaxed) {

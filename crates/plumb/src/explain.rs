@@ -136,7 +136,7 @@ impl Known {
 }
 
 impl Arguments {
-    /// Shows Markdown: set for a terminal, and as it is elsewhere.
+    /// Shows Markdown: set for a terminal, and unchanged elsewhere.
     fn show(&self, page: &str) -> anyhow::Result<()> {
         match plumb_net::terminal::columns() {
             Some(_) => show_page(&markdown::render(page, prose_columns()), self.pager()),
@@ -172,7 +172,7 @@ fn counter_page(counter: &Counter) -> String {
 fn meant<'a>(asked: &str, pages: &'a [Page], catalogue: &'a Catalogue) -> Vec<&'a str> {
     /// Less than this is in too many names.
     const ENOUGH_CHARS: usize = 3;
-    /// More than this nobody reads.
+    /// More names than this are not read.
     const MOST: usize = 8;
     /// A slip or two in a word: among so many names, one is always a little like.
     const NEAR: f64 = 0.7;

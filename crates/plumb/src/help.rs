@@ -402,7 +402,7 @@ All commands: plumb --help. What a word means: plumb explain WORD.
 /// What a verb does where an option is not given, by the option.
 type Defaults<'a> = &'a dyn Fn(&str) -> Vec<(&'static str, String)>;
 
-/// The command line, as it is shown: with `long` for `--help`, else for `-h`.
+/// The command line in the form that is shown: with `long` for `--help`, else for `-h`.
 pub(crate) fn arranged(top: Command, defaults: Defaults<'_>, long: bool) -> Command {
     let verbs = verbs(&top, long);
     let top = match long {

@@ -61,7 +61,7 @@ fn together(parts: Vec<Part>) -> anyhow::Result<Run> {
         .run)
 }
 
-/// The Run of a case: one that says which causes were looked for as it is, and else what files come to together.
+/// The Run of a case. One Run that says which causes were looked for stays unchanged; other files are judged together.
 pub(crate) fn case(files: &[PathBuf]) -> anyhow::Result<Run> {
     if let [only] = files {
         let run = read(only)?;

@@ -1,4 +1,4 @@
-//! Keys: those of authenticated STAMP, in files, those of responders, and those by which addresses are replaced.
+//! Keys: for authenticated STAMP, in files; for responders; and for the replacement of addresses.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -30,7 +30,7 @@ const LEAST_TO_REPLACE: usize = 16;
 /// More than a key ever is, in bytes: what is longer is another file.
 const MOST_TO_REPLACE: usize = 1 << 20;
 
-/// The secret by which addresses and names are replaced: what the file holds, or a random one that nobody keeps.
+/// The secret by which addresses and names are replaced: what the file holds, or a random one that is not kept.
 pub(crate) fn to_replace(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {
     let Some(file) = file else {
         let mut key = vec![0; 32];

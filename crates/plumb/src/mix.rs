@@ -25,7 +25,7 @@ struct Part {
     streams: u32,
 }
 
-/// The name of a stream that yields, beside those of congestion controls.
+/// The name of a stream that yields, beside the names of congestion controls.
 const BACKGROUND: &str = "background";
 
 impl Mix {

@@ -214,7 +214,7 @@ fn share(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("'{text}' is no share above 0 and below 1: write 0.95"))
 }
 
-/// A resolver by its address, with a port where it is not that of DNS.
+/// A resolver by its address, with a port where it is not the port of DNS.
 fn resolver(text: &str) -> Result<SocketAddr, String> {
     let by_port = text.parse();
     let usual = |address: IpAddr| SocketAddr::new(address, plumb_wire::dns::PORT);

@@ -1,5 +1,5 @@
-//! What goes on, while it does: a line on the terminal for people, which goes to standard error, and
-//! only to a terminal; and lines of JSON for programs.
+//! Progress: a line on the terminal for people, which goes to standard error, and only to a terminal; and
+//! lines of JSON for programs.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -154,7 +154,7 @@ impl Watcher for Line {
     }
 }
 
-/// What goes on as lines of JSON on standard output.
+/// Progress as lines of JSON on standard output.
 struct Events;
 
 impl Events {

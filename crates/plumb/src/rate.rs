@@ -195,7 +195,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
-    /// A TCP stream with its options, -b among them where it is not that of datagrams.
+    /// A TCP stream with its options, -b among them where it is not the rate of datagrams.
     fn tcp_flow(&self) -> anyhow::Result<TcpFlow> {
         let mut flow = self.tcp.flow();
         if let Some(Bandwidth::Of(rate)) = self.bandwidth.filter(|_| !self.udp.is_asked()) {

@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     router: RouterOption,
 }
 
-/// The case that somebody else takes over.
+/// The case that another person takes over.
 #[derive(Args)]
 #[command(next_help_heading = "Problem report")]
 struct CaseOptions {

@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 
 /// Links that are followed one after the other (Linux `MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
-/// The mode of a new file before the user's mask, as that of every program (open(2), umask(2)).
+/// The mode of a new file before the user's mask, the same as in every program (open(2), umask(2)).
 const NEW_FILE_MODE: u32 = 0o666;
 /// The bits of a mode that are permissions (inode(7)).
 const PERMISSIONS: u32 = 0o7777;
@@ -59,7 +59,7 @@ fn write(file: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Where a path leads.
 enum End {
-    /// To an open file of a process (proc(5), `/proc/PID/fd`): that of /dev/stdout.
+    /// To an open file of a process (proc(5), `/proc/PID/fd`), as /dev/stdout does.
     Descriptor(PathBuf),
     /// To a file that is there, or is to be made.
     Path(PathBuf),
@@ -199,7 +199,7 @@ mod tests {
         let plain = mode(&file);
         assert_eq!(plain & 0o600, 0o600);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-        // A program that reads the old one goes on reading it.
+        // A program that reads the old one continues to read it.
         let reader = File::open(&file).unwrap();
         let inode = fs::metadata(&file).unwrap().ino();
         save(&file, "second").unwrap();

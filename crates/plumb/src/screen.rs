@@ -55,7 +55,7 @@ impl Drop for Screen {
     }
 }
 
-/// Lines for a terminal that is so wide, without what it would not show as it is.
+/// Lines for a terminal that is so wide, without characters that it would not show unchanged.
 pub(crate) fn fitted(lines: Vec<String>, width: usize) -> Vec<String> {
     // What stands in the last column, a terminal may wipe out with the rest of the line.
     let width = width.saturating_sub(1);

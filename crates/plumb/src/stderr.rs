@@ -38,7 +38,7 @@ pub(crate) fn say_as(who: &str, what: impl Display) {
     }
 }
 
-/// Text as it is, without a line feed.
+/// Writes text and adds no line feed.
 pub(crate) fn prompt(text: &str) {
     write(&printable::lines(text));
 }
@@ -57,7 +57,7 @@ pub(crate) fn answer(question: &str) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// Text that `plumb_report` has set as a page, as it is.
+/// Writes text that `plumb_report` has set as a page, and keeps its layout.
 #[cfg(feature = "tune")]
 pub(crate) fn prompt_page(page: &str) {
     write(&printable::page(page));

@@ -76,7 +76,7 @@ fn paged(page: &str) -> bool {
         }
         _ => page,
     };
-    // Whoever has read enough closes the pipe.
+    // A reader who has seen enough closes the pipe.
     let _ = child
         .stdin
         .take()

@@ -184,7 +184,7 @@ impl Target {
         }
     }
 
-    /// Looks a name up; an address stands for itself.
+    /// Looks a name up; an address needs no lookup.
     pub(crate) fn resolve(name: &str) -> anyhow::Result<Self> {
         Self::resolve_as(name, Family::Any)
     }
@@ -249,7 +249,7 @@ impl Target {
         split(&self.name).map_or(&self.name, |(host, _)| host)
     }
 
-    /// What must be said where the name has addresses of both versions and nobody chose.
+    /// The note for a name that has addresses of both versions, where the user chose neither.
     pub(crate) fn families_note(&self, asked: Family) -> Option<String> {
         (self.other_version.is_some() && asked == Family::Any).then(|| {
             format!(
@@ -284,7 +284,7 @@ impl Target {
         Ok(self.connect_as(responder.port, caller)?)
     }
 
-    /// The same as somebody else.
+    /// The same by another port and as another caller.
     pub(crate) fn connect_as(&self, port: u16, caller: Caller) -> Result<Client, ClientError> {
         let timeout = CONNECT_TIMEOUT.min(caller.longest);
         let address = self.at(port);
@@ -368,8 +368,8 @@ fn no_port(text: &str) -> anyhow::Error {
     ))
 }
 
-/// The host of what was copied from a browser, `https://server:8443/page`, and what stands for its port; that is the web
-/// server's, and not what a verb asks for.
+/// The host of what was copied from a browser, `https://server:8443/page`, and the text of its port. It is the port
+/// of the web server, and not the port that a verb asks for.
 fn host_of_url(text: &str) -> Option<(&str, Option<&str>)> {
     let (scheme, rest) = text.split_once("://")?;
     let word = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());

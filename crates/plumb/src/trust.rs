@@ -37,7 +37,7 @@ impl TrustOptions {
             .with_context(|| format!("cannot take {} for certificates", file.display()))
     }
 
-    /// The same for a page. One that comes without TLS is loaded where this system believes nobody, too.
+    /// The same for a page. One that comes without TLS is also loaded where this system trusts no authority.
     pub(crate) fn trust_for(&self, page: &Url) -> anyhow::Result<Trust> {
         let trust = self.trust();
         let nobody = matches!(&trust, Err(error) if matches!(error.downcast_ref(), Some(TrustError::NoRoots(_))));

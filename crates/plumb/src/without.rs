@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     _words: Vec<OsString>,
 }
 
-/// Stands for the laboratory's mark of a Run: without one there is none to set.
+/// In the place of the laboratory's mark of a Run: without a laboratory there is no mark to set.
 #[cfg(not(feature = "lab"))]
 pub(crate) struct Mark;
 

@@ -18,7 +18,7 @@ use crate::output::say;
 use crate::quantity::time_above_zero;
 use crate::usage::wrong;
 
-/// What tcpdump keeps of a packet where it is not told otherwise: the largest that libpcap knows (MAXIMUM_SNAPLEN).
+/// What tcpdump keeps of a packet by default, in bytes: the most that libpcap allows (MAXIMUM_SNAPLEN).
 const WHOLE_BYTES: u32 = 262_144;
 /// The headers of Ethernet, IPv4 and TCP without options: less is of no use.
 const LEAST_BYTES: u32 = 54;

@@ -14,7 +14,7 @@ use crate::screen::{Screen, fitted};
 
 /// How often it is drawn with new figures.
 const EVERY: Duration = Duration::from_secs(1);
-/// Lines besides those of the flows.
+/// Lines besides the lines of flows.
 const OTHER_LINES: usize = 3;
 /// Flows that are remembered between two drawings, for keys that are pressed meanwhile: more than any terminal has lines.
 const MOST_REMEMBERED: usize = 16_384;

@@ -52,13 +52,13 @@ const METERED: ByteCount = ByteCount::from_bytes(50_000_000);
 /// What a thorough check may transfer: its phases are 2.6 times as long.
 pub(super) const THOROUGH: ByteCount = ByteCount::from_bytes(5_000_000_000);
 
-/// How long each step may take, in a default check and in a thorough one. Those of the default fit into the time that
-/// its loads leave; on most paths each ends in a second.
+/// How long each step may take, in a default check and in a thorough one. The steps of a default check fit into the
+/// time that its loads leave; on most paths each ends in a second.
 const HOST: Duration = Duration::from_secs(4);
 const HOPS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(20)];
 // Past a black hole each lost probe takes some round trips.
 const SIZES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(20)];
-// A search that nobody answers takes 3 s, and each question of a slow gateway 2 s.
+// A search without an answer takes 3 s, and each question of a slow gateway 2 s.
 const GATEWAY: Duration = Duration::from_secs(8);
 // Two seconds of them, and a round trip at its beginning and end.
 const OBJECTS: Duration = Duration::from_secs(4);
@@ -253,7 +253,8 @@ pub(super) fn defaults(asked: &Asked, times: Times, gentle: bool, metered: bool)
     }
 }
 
-/// The page to load, where the path is to be good for that: by default that of the far end. It may take so many bytes.
+/// The page to load, where the path is judged for the web: by default the root page of the far end. It may take so
+/// many bytes.
 pub(super) fn page(
     purpose: Option<Purpose>,
     url: Option<&Url>,

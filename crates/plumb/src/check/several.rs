@@ -1,4 +1,4 @@
-//! Several hosts: the same check of each, one after the other, and what is near, in somebody's network, or far.
+//! Several hosts: the same check of each, one after the other, and what is near, in an operator's network, or far.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -69,7 +69,7 @@ pub(super) fn each<'a>(
     Ok((kept, left_out))
 }
 
-/// The beginning of a file's name: that of the host, as far as file systems and shells take it.
+/// The beginning of a file's name: the host's name, as far as file systems and shells take it.
 fn stem(run: &Run) -> String {
     let name = run.target.as_ref().map_or("host", |target| &target.name);
     let plain = |c: char| match c.is_ascii_alphanumeric() || c == '.' {

@@ -28,7 +28,7 @@ impl Page {
     }
 }
 
-/// A name as it is compared: `Buffer bloat`, `buffer-bloat` and `bufferbloat` are one.
+/// A name in the form that is compared: `Buffer bloat`, `buffer-bloat` and `bufferbloat` are one.
 pub(super) fn fold(name: &str) -> String {
     let kept = name.chars().filter(|c| !matches!(c, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).collect()

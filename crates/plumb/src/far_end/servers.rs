@@ -1,4 +1,4 @@
-//! Far ends that nobody typed: servers that the user's own list names, and public ones that the user agreed to.
+//! Far ends that were not typed: servers that the user's own list names, and public ones that the user agreed to.
 
 use std::io::IsTerminal as _;
 use std::net::TcpStream;

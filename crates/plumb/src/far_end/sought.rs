@@ -20,7 +20,7 @@ pub(crate) struct Sought<'a> {
 }
 
 impl Sought<'_> {
-    /// The port that was typed, if one was: `-p` has that of a responder where none was.
+    /// The port that was typed, if one was. Where none was, `-p` has the default port of a responder.
     pub(crate) fn port(&self) -> Option<u16> {
         let option = Some(self.responder.port).filter(|port| *port != PORT);
         let typed = Some(self.target.address.port()).filter(|port| *port != 0);

@@ -10,7 +10,7 @@ use plumb_wire::web::{self, locate, nq};
 
 use super::sought::Sought;
 
-/// Ports on which one is looked for where none is typed: HTTPS's, and that of `plumb serve`.
+/// Ports on which a server is looked for where none is typed: the ports of HTTPS, and of the web in `plumb serve`.
 pub(super) const PORTS: [u16; 2] = [443, web::PORT];
 
 /// How long one of several ports may take to answer: a lost SYN is retransmitted after 1 s.
@@ -21,7 +21,7 @@ const LOOKING: Duration = Duration::from_secs(2);
 const OBJECT_BYTES: u64 = 100_000_000;
 const BODY_BYTES: u64 = 50_000_000;
 
-/// A server of NDT7. A URL with a path is that of M-Lab's locate service, which names one.
+/// A server of NDT7. A URL with a path is the URL of M-Lab's locate service, which names one.
 pub(crate) fn ndt7(sought: Sought<'_>) -> anyhow::Result<Ndt7> {
     let first = site(sought)?;
     match path(sought.host) {

@@ -15,7 +15,7 @@ const SCREEN_COLUMNS: usize = 80;
 /// Options that `-h` may show, itself not counted.
 const MOST_OPTIONS: usize = 10;
 
-/// What each letter means, by the options that have it. The table is that of `plumb explain options`.
+/// What each letter means, by the options that have it. `plumb explain options` has the same table.
 const LETTERS: &[(char, &[&str])] = &[
     ('4', &["v4"]),
     ('6', &["v6"]),
@@ -50,7 +50,7 @@ const LETTERS: &[(char, &[&str])] = &[
     ('y', &["yes"]),
 ];
 
-/// Letters that mean something else in one verb: those of mtr, and of tcpdump.
+/// Letters that mean something else in one verb: what they mean in mtr, or in tcpdump.
 const EXCEPTIONS: &[(&str, &[char])] = &[
     (
         "plumb path",

@@ -22,7 +22,7 @@ const LEFT_OUT_RATIO: f64 = 0.01;
 /// For the first second a pause of the machine counts for too much.
 const JUDGED_AFTER: Duration = Duration::from_secs(1);
 
-/// The port of the discard service (RFC 863): nobody has to listen.
+/// The port of the discard service (RFC 863): no process has to listen.
 const DISCARD: u16 = 9;
 
 #[derive(Args)]

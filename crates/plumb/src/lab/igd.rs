@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn igd(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    // Whoever searches a real network would take it for the gateway.
+    // Hosts that search a real network would take it for the gateway.
     anyhow::ensure!(
         client::inside(),
         "this is not inside a lab: write it as a [[service]] of a scenario"

@@ -68,7 +68,7 @@ fn impair(arguments: &Arguments) -> Result<ExitCode, ImpairError> {
         .arg("--for")
         .arg(format!("{}ns", time.as_nanos()))
         .arg("--guardian")
-        // Not the terminal's foreground group: a key ends the one in front, which tells it.
+        // Not the terminal's foreground group: a key ends the process in front, whose pipe then closes.
         .process_group(0);
     let ended = impair::run(device, guardian, |commands| {
         say(&format!(

@@ -348,7 +348,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     };
     let code = result.unwrap_or_else(|error| {
         complain(&message(&error));
-        // 125 is of a lab that failed; what was typed wrongly is told from it.
+        // 125 means that the lab failed; what was typed wrongly has a status of its own.
         ExitCode::from(match error.is::<UsageError>() {
             true => USAGE,
             false => failed,

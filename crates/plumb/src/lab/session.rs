@@ -123,7 +123,7 @@ fn repeat(
         if result == 0 {
             result = status.code().unwrap_or(LAB_FAILED);
         }
-        // Interrupted: nobody wants the others.
+        // Interrupted: the other runs are not wanted.
         if status.code().is_none_or(|code| code > 128) {
             break;
         }
@@ -131,7 +131,7 @@ fn repeat(
     Ok(exit(result))
 }
 
-/// A seed that nobody chose; short enough to be typed again.
+/// A random seed, short enough to be typed again.
 fn fresh_seed() -> anyhow::Result<u64> {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes).map_err(|e| anyhow::anyhow!("there is no random seed: {e}"))?;

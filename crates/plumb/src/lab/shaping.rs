@@ -8,7 +8,7 @@ use plumb_model::direction::OneDirection;
 use plumb_model::finding::ShaperAction;
 use plumb_model::framing::{Cells, Framing};
 
-/// What its shaper counts on each packet: that of a check's fix (`docsis`).
+/// What the router's shaper counts on each packet: the framing of a check's fix (`docsis`).
 pub(crate) const FRAMING: Framing = Framing {
     overhead_bytes: 18,
     mpu_bytes: 64,

@@ -22,7 +22,7 @@ const STATISTICS_COLUMNS: usize = 46;
 const BESIDE_COLUMNS: usize = 14;
 /// The shortest time line.
 const LEAST_SHOWN: usize = 10;
-/// Lines besides those of the hops: two above their head, the head, and two below them.
+/// Lines besides the lines of hops: two above their head, the head, and two below them.
 const OTHER_LINES: usize = 5;
 /// Levels of a time line, from the best round trip shown to the worst.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

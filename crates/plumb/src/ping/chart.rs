@@ -21,7 +21,7 @@ impl Chart {
         self.0.push(rtt.map(|rtt| rtt.as_secs_f64()));
     }
 
-    /// The line, with what its lowest and highest characters stand for.
+    /// The line, with the round trips that its lowest and highest characters mean.
     pub(crate) fn line(&self) -> String {
         let line = self.0.line();
         let range = self.0.range();

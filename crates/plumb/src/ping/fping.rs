@@ -107,8 +107,8 @@ impl Seen {
     }
 }
 
-/// The line of an ICMP error; `None` where nobody knows who sent it. The kernel tells several codes of
-/// "destination unreachable" by one number (net/ipv4/icmp.c, icmp_err_convert): a filter's are host unreachable.
+/// The line of an ICMP error; `None` where its sender is unknown. The kernel reports several codes of "destination
+/// unreachable" by one number (net/ipv4/icmp.c, icmp_err_convert): the codes of a filter become host unreachable.
 pub(crate) fn error_line(failure: &Failure, name: &str) -> Option<String> {
     let by = match failure.by {
         Reporter::Host(by) | Reporter::ThisHost(by) => by,

@@ -26,7 +26,7 @@ pub(crate) fn usual_port(protocol: Protocol) -> u16 {
     }
 }
 
-/// What probes are made of, and why where nobody chose it.
+/// What probes are made of, and why where the user did not choose it.
 pub(super) struct Probes {
     pub(super) protocol: Protocol,
     /// Why they are not ICMP, and how they could be.
@@ -99,7 +99,7 @@ impl Probes {
                     .to_owned(),
             );
         }
-        // Where nobody chose, it is the port of what goes instead of ICMP.
+        // Where the user chose no protocol, it is the port of the probes that replace ICMP.
         if arguments.port.is_some() && matches!(arguments.protocol, Some(Icmp)) {
             return Some("ICMP has no ports: leave --port out, or choose a --protocol".to_owned());
         }

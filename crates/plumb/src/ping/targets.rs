@@ -119,7 +119,7 @@ pub(crate) enum Shown {
         format: Format,
         /// Whether there is a line for each probe.
         each: bool,
-        /// Whether ICMP errors are told, on standard error.
+        /// Whether ICMP errors are reported, on standard error.
         errors: bool,
         /// Whether it begins with the time of day.
         stamped: bool,

@@ -117,7 +117,7 @@ impl InTwin<'_> {
         })
     }
 
-    /// The congestion control to ask for: that of the fix, else that of the Run where a kernel has it under that name.
+    /// The congestion control to ask for: the fix's, else the Run's where a kernel has it under that name.
     fn cc<'b>(&'b self, setup: &'b Setup<'_>) -> Option<&'b str> {
         let own = Some(self.loads.cc.as_str()).filter(|name| CONTROLS.contains(name));
         setup.cc.or(own)

@@ -1,4 +1,4 @@
-//! `plumb rehearse`: tries the fixes of a Run in the twin of its path, where they can hurt nobody.
+//! `plumb rehearse`: tries the fixes of a Run in the twin of its path, where they can do no harm.
 
 mod in_twin;
 

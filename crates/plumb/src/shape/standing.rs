@@ -31,7 +31,7 @@ pub(super) struct StandingShaper {
 }
 
 impl StandingShaper {
-    /// That of an interface; in a laboratory the one of its router, where the interface has none.
+    /// The shaper of an interface; in a laboratory the shaper of its router, where the interface has none.
     pub(super) fn find(device: &str) -> anyhow::Result<Self> {
         let shaped = match Shaped::find(Path::new(STATE), device) {
             #[cfg(feature = "lab")]

@@ -169,7 +169,7 @@ fn lasts_longer(journal: &Journal, runtime: bool, ends: bool) -> Option<String> 
     ))
 }
 
-/// Whether changes could be made: the journal can be kept, nobody is at it, and nothing is applied.
+/// Whether changes could be made: the journal can be kept, no other process uses it, and nothing is applied.
 pub(super) fn free() -> anyhow::Result<()> {
     match store()?.load()? {
         None => Ok(()),
@@ -233,7 +233,7 @@ impl Made {
     /// Undoes them, and ends that process.
     ///
     /// # Errors
-    /// Where they are undone already, or somebody's plan came on top of them: that is left alone.
+    /// Where they are undone already, or another program's plan came on top of them: that plan is left alone.
     pub(super) fn undo(self) -> anyhow::Result<()> {
         let mut store = store()?;
         let ours = |there: &Journal| there.id == self.journal.id;
@@ -302,8 +302,8 @@ fn as_set(step: &Step) -> bool {
     standing(&mut ThisMachine, step) == Standing::AsSet
 }
 
-/// The file that brings variables back at boot: those of a plan, and those that are applied and as plumb set them.
-/// None where there is nothing to add to it.
+/// The file that brings variables back at boot: the variables of a plan, and the applied ones that are as plumb set
+/// them. None where there is nothing to add to it.
 fn permanent(
     host: &HostPlan,
     applied: Option<&Journal>,
@@ -328,7 +328,7 @@ fn permanent(
     Ok(Some((file, drop_in(host, &before))))
 }
 
-/// The process that undoes a plan. It ends when the plan is undone, by itself or by somebody else.
+/// The process that undoes a plan. It ends when the plan is undone, by itself or by another process.
 pub(super) fn watchdog(arguments: &WatchdogArguments) -> anyhow::Result<ExitCode> {
     watchdog::stand()?;
     if arguments.or_input_ends {
@@ -352,7 +352,7 @@ pub(super) fn watchdog(arguments: &WatchdogArguments) -> anyhow::Result<ExitCode
 }
 
 pub(super) fn undo() -> anyhow::Result<ExitCode> {
-    // Without a journal nobody has to be root, and nothing has to be locked.
+    // Without a journal the user need not be root, and nothing has to be locked.
     let undone = match Directory::look(FilePath::new(STATE), FilePath::new(DROP_IN))? {
         Some(_) => {
             let mut store = store().context("cannot undo what is applied")?;

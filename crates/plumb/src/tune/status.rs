@@ -60,7 +60,7 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
     }
     for (step, standing) in &rows {
         let how = match standing {
-            // Beside variables that come back at boot, what does not is to be told apart.
+            // Where variables come back at boot, a setting that does not is marked.
             Standing::AsSet
                 if journal.is_permanent() && matches!(step.target, Target::Interface(..)) =>
             {

@@ -45,7 +45,7 @@ use crate::progress::Line;
 use crate::quantity::time_above_zero;
 use crate::target::{ResponderOptions, Target, command_line};
 
-/// What all runs together may transfer when nobody says otherwise: 200 of ten seconds at 1 Gbit/s, and some.
+/// What all runs together may transfer by default: 200 runs of ten seconds at 1 Gbit/s, and some.
 const BUDGET: &str = "300GB";
 
 /// Settings that are tried are undone by themselves with this process, and after this at the latest.

@@ -76,7 +76,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("version", "--version"),
 ];
 
-/// Stands for every command.
+/// The name that means every command.
 const ANY: &str = "";
 
 /// Options of other programs that are no option of that command, and what is written instead.

@@ -1,4 +1,4 @@
-//! A time of the past as it is typed.
+//! A time of the past in the form that users type.
 
 use std::str::FromStr;
 use std::time::Duration;
