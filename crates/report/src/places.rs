@@ -1,4 +1,5 @@
-//! Checks towards several hosts, for people: what is near, what is in an operator's network, what is far, and what is open.
+//! Checks towards several hosts, for people: what is near, what is in an operator's network, what is far, and what is
+//! open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
