@@ -4,7 +4,7 @@
 #   tests/gate.sh N         as the machine is
 #   tests/gate.sh N noise   beneath tests/noise, with a compiler beside it
 #
-# Only the first run builds everything. Ends with 1 where one of them did not pass.
+# Only the first run builds everything. Ends with 1 where one of them did not pass; its output stays in target/gate-red-*.log.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:?tests/gate.sh N [noise]} beneath=${2:-}
@@ -26,7 +26,7 @@ for ((run = 0; run < runs; run++)); do
     CI=true .ci/run < /dev/null > "$log" 2>&1
     status=$?
     end_noise
-    [ "$status" = 0 ] || passed_all=
+    [ "$status" = 0 ] || { passed_all=; cp "$log" "$target/gate-red-$began.log"; }
     printf '| %s | %s | %s | %s | %d s | %d s | %s | %s |\n' "$(date -u -d "@$began" '+%F %H:%M')" \
         "$(git rev-parse --short HEAD)" "${beneath:--}" "$([ "$status" = 0 ] && echo green || echo "red ($status)")" \
         "$(($(date +%s) - began))" "$(($(stolen_s) - stolen))" "$(grep -cE '^void, and measured again' "$log")" \

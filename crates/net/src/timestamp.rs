@@ -7,7 +7,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::Socket;
 
@@ -44,16 +44,24 @@ pub(crate) fn enable(socket: &Socket, stamped: Stamped) -> io::Result<()> {
 ///
 /// The first socket to ask switches stamping on through a work queue (net/core/dev.c,
 /// net_enable_timestamp), so that packets may still come in without stamps for a while. To be
-/// called while a socket that asked is open; it sends packets over the loopback until one has a timestamp, for at most
-/// 50 ms. Without a loopback it waits 50 ms.
+/// called while a socket that asked is open; it sends packets over the loopback until one has a timestamp. On a host whose
+/// processors are taken for tens of milliseconds the queue is late: it waits for 1 s while packets come without one,
+/// and for 50 ms without a loopback.
 pub(crate) fn await_receive_stamps() -> bool {
-    (0..50).any(|_| match loopback_packet_is_stamped() {
-        Ok(true) => true,
-        Ok(false) | Err(_) => {
-            std::thread::sleep(Duration::from_millis(1));
-            false
+    const WITHOUT_LOOPBACK: Duration = Duration::from_millis(50);
+    const WITH_LOOPBACK: Duration = Duration::from_secs(1);
+    let begun = Instant::now();
+    loop {
+        let patience = match loopback_packet_is_stamped() {
+            Ok(true) => return true,
+            Ok(false) => WITH_LOOPBACK,
+            Err(_) => WITHOUT_LOOPBACK,
+        };
+        if begun.elapsed() > patience {
+            return false;
         }
-    })
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn loopback_packet_is_stamped() -> io::Result<bool> {
