@@ -2,6 +2,7 @@
  *
  *   make_capture full N CONNECTIONS   N full-sized segments, captured at the sender: every second one is acknowledged a round
  *                                     trip later, one of 997 is lost on the path, reported by SACK and retransmitted
+ *   make_capture idle N 1         N connections that are opened and stay silent
  *   make_capture small N FLOWS        N datagrams in the smallest frames of Ethernet (64 bytes with the check sequence)
  *
  * pcap with nanoseconds, Ethernet, IPv4. Checksums of TCP and UDP are zero, as an offloading card leaves them.
@@ -66,11 +67,11 @@ static void segment(unsigned c, int from_server, uint32_t seq, uint32_t ack, uin
             size = 24;
         }
     }
-    uint32_t client = 0x0a000001 + (c & 0xff), server = 0xc0000201;
+    uint32_t client = 0x0a000001 + (c & 0xffff), server = 0xc0000201;
     unsigned length = 20 + 20 + size + payload;
     ip(frame, from_server ? server : client, from_server ? client : server, length, 6);
     uint8_t *p = frame + 34;
-    uint16_t ports[2] = {htons(20000 + c / 256), htons(443)};
+    uint16_t ports[2] = {htons(20000 + c / 65536), htons(443)};
     memcpy(p, from_server ? &ports[1] : &ports[0], 2);
     memcpy(p + 2, from_server ? &ports[0] : &ports[1], 2);
     uint32_t numbers[2] = {htonl(seq), htonl(ack)};
@@ -80,11 +81,15 @@ static void segment(unsigned c, int from_server, uint32_t seq, uint32_t ack, uin
     put(frame, 14 + length, 14 + length);
 }
 
+static void open_one(unsigned c, uint64_t round_trip_ns) {
+    segment(c, 0, 0, 0, 2, 0, 0, 0), now_ns += round_trip_ns;
+    segment(c, 1, 0, 1, 0x12, 0, 0, 0), now_ns += 1000;
+    segment(c, 0, 1, 1, 0x10, 0, 0, 0);
+}
+
 static void full(unsigned long count, unsigned number) {
     for (unsigned c = 0; c < number; c++) {
-        segment(c, 0, 0, 0, 2, 0, 0, 0), now_ns += 20000000;
-        segment(c, 1, 0, 1, 0x12, 0, 0, 0), now_ns += 1000;
-        segment(c, 0, 1, 1, 0x10, 0, 0, 0);
+        open_one(c, 20000000);
         connections[c] = (struct connection){1, 1, 0, 0, 0};
     }
     for (unsigned long n = 0; n < count; n++) {
@@ -125,12 +130,16 @@ static void small(unsigned long count, unsigned number) {
 
 int main(int argc, char **argv) {
     if (argc != 4 || strtoul(argv[3], 0, 10) - 1 >= MOST_CONNECTIONS) {
-        fprintf(stderr, "make_capture full|small N FLOWS\n");
+        fprintf(stderr, "make_capture full|idle|small N FLOWS\n");
         return 2;
     }
     uint32_t header[6] = {0xa1b23c4d, 0x00040002, 0, 0, 262144, 1};
     fwrite(header, sizeof header, 1, stdout);
     unsigned long count = strtoul(argv[2], 0, 10);
-    (strcmp(argv[1], "small") ? full : small)(count, strtoul(argv[3], 0, 10));
+    unsigned number = strtoul(argv[3], 0, 10);
+    if (!strcmp(argv[1], "full")) full(count, number);
+    if (!strcmp(argv[1], "small")) small(count, number);
+    if (!strcmp(argv[1], "idle"))
+        for (unsigned long c = 0; c < count; c++) open_one(c, 10000);
     return fflush(stdout) ? 1 : 0;
 }

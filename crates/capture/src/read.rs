@@ -1,5 +1,6 @@
 //! Captures, packet by packet: pcap and pcapng, also in gzip, zstd or lz4, from any stream and in bounded memory.
 
+mod blocks;
 mod packed;
 mod pcap;
 mod pcapng;
@@ -8,6 +9,7 @@ mod window;
 
 use std::io::{self, Read};
 
+use blocks::Blocks;
 use pcap::Pcap;
 use pcapng::Pcapng;
 pub use pcapng::Told;
@@ -33,12 +35,13 @@ enum Format {
 }
 
 impl Reader {
-    /// Looks what a stream is.
+    /// Looks what a stream is. It is read ahead by a thread where there is a second processor.
     ///
     /// # Errors
     /// When it is no capture that can be read.
-    pub fn new(source: impl Read + 'static) -> Result<Self, ReadError> {
-        Self::begin(Window::new(packed::unpacked(source)?))
+    pub fn new(source: impl Read + Send + 'static) -> Result<Self, ReadError> {
+        let unpacked = packed::unpacked(source)?;
+        Self::begin(Window::new(Blocks::of(unpacked)))
     }
 
     /// Looks what a stream is that grows: where it has nothing for now it gives `ErrorKind::WouldBlock`, and so does
@@ -47,7 +50,7 @@ impl Reader {
     /// # Errors
     /// When it is no capture that can be read, or is packed, or has not all of its first header.
     pub fn growing(source: impl Read + 'static) -> Result<Self, ReadError> {
-        let mut window = Window::new(Box::new(source));
+        let mut window = Window::new(Blocks::Asked(Box::new(source)));
         window.fill(MAGIC_BYTES)?;
         match packed::is_packed(window.bytes()) {
             true => Err(ReadError::Packed),

@@ -16,7 +16,7 @@ pub struct ScenarioList {
     pub schema: String,
     /// The scenarios, in the order in which they are shown.
     pub scenarios: Vec<Listed>,
-    /// The laboratories in the background that belong to whoever asks.
+    /// The laboratories in the background of the user who asks.
     pub running: Vec<Running>,
 }
 

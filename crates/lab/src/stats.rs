@@ -121,7 +121,7 @@ pub struct DriverStats {
     pub device_drops: u64,
     /// Packets that were neither IPv4 nor IPv6, which no link carries.
     pub unreadable: u64,
-    /// Processor time that carrying took, in seconds, with that of the kernel meanwhile, which includes the receiving
+    /// Processor time that carrying took, in seconds, and the kernel's meanwhile, which includes the receiving
     /// host's network stack. Absent where it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,

@@ -83,7 +83,7 @@ enum Question {
     },
     /// What loss each congestion control can stand at a rate, or with --loss what rate each holds
     Loss {
-        /// Rate that is to be held; with --loss that of the line, if it bounds them
+        /// Rate to hold; with --loss the rate of the line, if it bounds them
         #[arg(long, value_parser = rate_above_zero)]
         rate: Option<BitRate>,
         /// Round-trip time

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     only: Option<Part>,
     /// Protocol of the probes of hops [default: udp]
     ///
-    /// Answers to UDP are small, so its figures are of the forward path; with ICMP those of the last link are of both
+    /// Answers to UDP are small, so its figures are of the forward path; with ICMP the figures of the last link are of both
     /// directions. ICMP is the default where the far end answers nothing else.
     #[arg(long, value_parser = words::some(&[Protocol::Udp, Protocol::Icmp]))]
     protocol: Option<Protocol>,

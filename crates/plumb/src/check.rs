@@ -73,8 +73,8 @@ control may hide what CUBIC fills.";
 pub(crate) struct Arguments {
     /// Name, address or URL of the far end; several: say what is near, and what far; none: a server that you agree to
     ///
-    /// Of several each is checked as a single one, one after the other: what is wrong towards all is near, towards those of one
-    /// network theirs, and towards one far. -o then names a directory, in which each check is saved. Also `NAME:PORT` and
+    /// Several are checked one after the other: what is wrong towards all is near, towards all of one network theirs, and
+    /// towards one far. -o then names a directory, in which each check is saved. Also `NAME:PORT` and
     /// `[ADDRESS]:PORT`. Most is measured where `plumb serve` runs at the far end. Without a far end, the first of your servers
     /// (servers.toml), or of the public ones that you agreed to, is measured with; where there is none, this machine, its link,
     /// gateway and resolver are checked.
@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     local: bool,
     #[command(flatten)]
     asked: AskedOptions,
-    /// Yield to all other traffic (LEDBAT++); the rates are then not those of the line
+    /// Yield to all other traffic (LEDBAT++); the rates are then not the line's
     #[arg(long)]
     gentle: bool,
     /// With --for web: the page to load [default: https://HOST/]

@@ -13,7 +13,7 @@ pub(crate) struct Mix {
     #[arg(long, value_name = "NAME=N,…", value_delimiter = ',', value_parser = part,
         conflicts_with_all = ["streams", "cc"])]
     flows: Vec<Part>,
-    /// Take only what nobody else uses: LEDBAT++ above the kernel's TCP, marked LE (RFC 8622)
+    /// Take only what other traffic leaves free: LEDBAT++ above the kernel's TCP, marked LE (RFC 8622)
     #[arg(long, conflicts_with = "flows")]
     background: bool,
 }

@@ -138,7 +138,7 @@ pub(crate) struct Arguments {
     /// Ask DNS for the networks of public addresses on the path, as far as no database has them
     ///
     /// The resolver of this host, or the one named, asks Team Cymru (origin.asn.cymru.com), who thereby see which addresses
-    /// are on the path. Nobody is asked without this option.
+    /// are on the path. None is asked without this option.
     #[arg(long, value_name = "RESOLVER", num_args = 0..=1, require_equals = true, value_parser = resolver)]
     asn_dns: Option<Option<SocketAddr>>,
     /// Where this host is, in degrees north and east

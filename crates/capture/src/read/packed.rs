@@ -25,7 +25,7 @@ pub(super) fn is_packed(begins: &[u8]) -> bool {
 }
 
 /// A stream without its packing.
-pub(super) fn unpacked(mut source: impl Read + 'static) -> io::Result<Box<dyn Read>> {
+pub(super) fn unpacked(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut begins = Vec::with_capacity(MAGIC_BYTES);
     source
         .by_ref()

@@ -1,14 +1,15 @@
 //! A stretch of a stream in memory, as long as what is looked at: large reads, and no copy of a record that is whole.
 
-use std::io::{self, Read};
+use std::io;
 
-/// Bytes asked for at a time: few system calls, and what was read is still in a second-level cache when it is looked at.
-const READ_BYTES: usize = 256 << 10;
+use super::blocks::{Block, Blocks, HEADROOM};
 
 /// What is looked at of a stream.
 pub(super) struct Window {
-    source: Box<dyn Read>,
+    blocks: Blocks,
     bytes: Vec<u8>,
+    /// Memory of the block before.
+    spare: Vec<u8>,
     start: usize,
     end: usize,
     /// Where `start` is in the stream.
@@ -16,10 +17,11 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(source: Box<dyn Read>) -> Self {
+    pub(super) fn new(blocks: Blocks) -> Self {
         Self {
-            source,
-            bytes: vec![0; READ_BYTES],
+            blocks,
+            bytes: Vec::new(),
+            spare: Vec::new(),
             start: 0,
             end: 0,
             offset: 0,
@@ -42,23 +44,37 @@ impl Window {
 
     #[cold]
     fn read_on(&mut self, needed: usize) -> io::Result<usize> {
-        self.bytes.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.bytes.len() < needed {
-            self.bytes.resize(needed.next_multiple_of(READ_BYTES), 0);
+        // Ends when enough is here or the stream is over: each block has a byte at least.
+        while self.end - self.start < needed {
+            let block = self.blocks.next(std::mem::take(&mut self.spare))?;
+            if block.end == HEADROOM {
+                break;
+            }
+            self.take(block);
         }
-        // Ends when enough is here or the stream is over: each turn reads at least a byte.
-        while self.end < needed {
-            let room = self.bytes.get_mut(self.end..).unwrap_or_default();
-            match self.source.read(room) {
-                Ok(0) => break,
-                Ok(count) => self.end += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+        Ok(self.end - self.start)
+    }
+
+    /// Continues with a block, with what was not passed of the one before in front of it.
+    fn take(&mut self, mut block: Block) {
+        let left = self.bytes.get(self.start..self.end).unwrap_or_default();
+        let start = HEADROOM.saturating_sub(left.len());
+        match block.bytes.get_mut(start..HEADROOM) {
+            Some(room) if room.len() == left.len() => {
+                room.copy_from_slice(left);
+                self.spare = std::mem::replace(&mut self.bytes, block.bytes);
+                (self.start, self.end) = (start, block.end);
+            }
+            _ => {
+                // A record that the room does not hold becomes whole in memory of its own size.
+                self.bytes.truncate(self.end);
+                self.bytes.drain(..self.start);
+                let more = block.bytes.get(HEADROOM..block.end).unwrap_or_default();
+                self.bytes.extend_from_slice(more);
+                (self.start, self.end) = (0, self.bytes.len());
+                self.spare = block.bytes;
             }
         }
-        Ok(self.end)
     }
 
     /// What can be looked at.

@@ -20,7 +20,7 @@ pub struct Wanted {
     /// Whether names are looked up.
     pub names: bool,
     pub atlas: Atlas,
-    /// The resolver that is asked for the networks that no database has; nobody is where it is absent.
+    /// The resolver that is asked for the networks that no database has; where it is absent, none is asked.
     pub networks_by: Option<SocketAddr>,
     /// Whether the reverse path is wanted too.
     pub back: Back,

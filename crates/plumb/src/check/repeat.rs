@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct RepeatOptions {
     /// Check so many times, and show what comes and goes
     ///
-    /// -o names a directory, in which each check is saved as it ends. The same command goes on after an interrupt.
+    /// -o names a directory, in which each check is saved as it ends. The same command continues after an interrupt.
     #[arg(long, value_name = "N", requires_all = ["every", "output"], conflicts_with_all = ["json", "json_lines", "explain", "details"])]
     repeat: Option<NonZeroU32>,
     /// With --repeat: the time from one check to the next, such as 1h

@@ -65,14 +65,14 @@ enum Do {
         #[arg(long)]
         json: bool,
     },
-    /// A scenario as it is written
+    /// Print a scenario's file
     Show {
         /// Name of a scenario, or path of a .toml file
         scenario: String,
     },
     /// Write the scenario that reproduces a measured path
     ///
-    /// What the Run does not tell is said in comments, with what stands in for it.
+    /// What the Run does not show is said in comments, with what is assumed instead.
     From {
         /// A saved Run of plumb check
         run: PathBuf,

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     pub(super) max_streams: Option<u32>,
     /// Most clients at once [default: 256]
     ///
-    /// Others wait for up to a minute, and idle ones make room for those of other addresses.
+    /// Others wait for up to a minute, and idle ones make room for clients of other addresses.
     #[arg(long, value_name = "N")]
     pub(super) max_clients: Option<usize>,
     /// Lend clients temporary files in this directory

@@ -62,7 +62,7 @@ pub(super) struct AutoArguments {
     follow: bool,
     /// With --follow: a host beyond the line that answers echo requests, besides HOST; may be repeated
     ///
-    /// Three or more, so that one that is in trouble by itself can be told from the line.
+    /// Three or more, so that trouble of one is distinguished from trouble of the line.
     #[arg(long, value_name = "HOST", requires = "follow")]
     reflector: Vec<String>,
 }

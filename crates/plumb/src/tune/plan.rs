@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     except: Except,
     /// System of the host [default: this one's]
     ///
-    /// linux, macos, windows, freebsd, openbsd, netbsd or solaris; with --facts, by default that of the facts.
+    /// linux, macos, windows, freebsd, openbsd, netbsd or solaris; with --facts, by default the system in them.
     #[arg(long)]
     os: Option<Os>,
     /// Settings of another host, pasted in a file

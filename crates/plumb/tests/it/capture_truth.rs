@@ -17,8 +17,8 @@ const LOSS: &str = r#"{ type = "loss", ratio = "1%" }"#;
 
 /// How often a class was right, wrong, and missed.
 #[derive(Debug, Default, Clone, Copy)]
-struct Tally {
-    right: u64,
+pub(crate) struct Tally {
+    pub(crate) right: u64,
     wrong: u64,
     missed: u64,
 }
@@ -31,13 +31,13 @@ impl Tally {
     }
 
     /// The smaller one of precision and recall.
-    fn least(&self) -> f64 {
+    pub(crate) fn least(&self) -> f64 {
         self.right as f64 / (self.right + self.wrong.max(self.missed)) as f64
     }
 }
 
 /// By class; what the classes are of a line is added.
-type Tallies = BTreeMap<&'static str, Tally>;
+pub(crate) type Tallies = BTreeMap<&'static str, Tally>;
 
 #[test]
 fn what_was_lost_on_the_path_is_told_from_what_it_only_overtook() {
@@ -96,7 +96,7 @@ fn what_was_overtaken_is_no_retransmission() {
     assert!(tallies["gap"].least() >= 0.99, "{tallies:?}");
 }
 
-fn of_lines(lines: &[(&str, &str)]) -> Tallies {
+pub(crate) fn of_lines(lines: &[(&str, &str)]) -> Tallies {
     let mut tallies = Tallies::new();
     for (up, down) in lines {
         let (folder, _) = captured(up, down);

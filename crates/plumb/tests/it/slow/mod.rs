@@ -3,6 +3,7 @@
 
 mod alarms;
 mod browser;
+mod captures;
 mod clocks;
 mod line_framing;
 mod loads;
