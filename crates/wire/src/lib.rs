@@ -30,6 +30,7 @@ pub mod probe_key;
 pub mod recent;
 pub mod rewrite;
 pub mod share;
+pub mod snmp;
 pub mod stamp;
 pub mod tcp_options;
 pub mod tls;
