@@ -18,6 +18,7 @@ use toml::Spanned;
 use crate::alarm::maintenance::Window;
 use crate::target::kind::{EVERY, Kind};
 use crate::target::kinds;
+use crate::target::series::Series;
 use crate::target::settings::{Entries, Settings, Wrong};
 
 /// Where the page is served unless the file says otherwise: this machine alone sees it.
@@ -51,6 +52,8 @@ pub struct Config {
     pub deliveries: Vec<deliveries::Delivery>,
     /// When no alarm is raised, of the targets of these names; without names of all.
     pub maintenance: Vec<(Vec<String>, Window)>,
+    /// What the user should know of the file, though it is in order.
+    pub warnings: Vec<String>,
 }
 
 /// One thing to probe.
@@ -96,6 +99,8 @@ struct File {
     page: Option<Page>,
     #[serde(default)]
     target: Vec<Spanned<Entries>>,
+    #[serde(default)]
+    device: Vec<Spanned<Entries>>,
     #[serde(default)]
     alarm: Vec<alarms::Entry>,
     #[serde(default)]
@@ -149,19 +154,24 @@ impl Config {
         if file.store.path.get_ref().as_os_str().is_empty() {
             return Err(wrong(file.store.path.span(), "the path is empty".into()));
         }
-        if file.target.is_empty() || file.target.len() > MOST_TARGETS {
+        // Each entry with the kind that its section is of; a target says its own.
+        let sections = [(None, &file.target), (Some("device"), &file.device)];
+        let entries = sections
+            .into_iter()
+            .flat_map(|(source, all)| all.iter().map(move |entry| (source, entry)));
+        let count = file.target.len() + file.device.len();
+        if !(1..=MOST_TARGETS).contains(&count) {
             return Err(ConfigError::Wrong(format!(
-                "it has {} targets: write one to {MOST_TARGETS} [[target]]",
-                file.target.len()
+                "it has {count} targets: write one to {MOST_TARGETS} [[target]] or [[device]]"
             )));
         }
-        let mut targets: Vec<Target> = Vec::with_capacity(file.target.len());
+        let mut targets: Vec<Target> = Vec::with_capacity(count);
         let mut names = BTreeMap::new();
         let mut strangers = BTreeMap::new();
         let mut probed = BTreeMap::new();
         let mut behind = Vec::new();
-        for entry in &file.target {
-            let (target, common) = target(entry).map_err(|(span, why)| wrong(span, why))?;
+        for (source, entry) in entries {
+            let (target, common) = target(source, entry).map_err(|(span, why)| wrong(span, why))?;
             let line = line_of(text, common.name.span().start);
             if let Some(first) = names.insert(target.name.clone(), line) {
                 let why = format!("line {first} has a target of that name");
@@ -193,13 +203,20 @@ impl Config {
                     .map_err(|why| wrong(behind.span(), why))?;
             }
         }
-        let known: Vec<_> = targets
-            .iter()
-            .map(|t| (t.name.clone(), t.every, t.kind.unit()))
-            .collect();
+        for target in &targets {
+            if let Some(series) = series(&targets, &target.name) {
+                return Err(ConfigError::Wrong(format!(
+                    "the target '{}' has the name of a series of '{}': give it another one",
+                    target.name,
+                    series.behind.unwrap_or_default()
+                )));
+            }
+        }
         let mut rules: Vec<alarms::Rule> = Vec::with_capacity(file.alarm.len());
         for entry in &file.alarm {
-            let rule = entry.rule(&known).map_err(|(span, why)| wrong(span, why))?;
+            let rule = entry
+                .rule(&targets)
+                .map_err(|(span, why)| wrong(span, why))?;
             if rules.iter().any(|other| other.name == rule.name) {
                 let why = format!("another alarm is called '{}'", rule.name);
                 return Err(wrong(entry.span(), why));
@@ -211,11 +228,17 @@ impl Config {
             let delivery = entry.delivery(&sent_by);
             sent_by.push(delivery.map_err(|(span, why)| wrong(span, why))?);
         }
-        let maintenance = file
-            .maintenance
-            .iter()
-            .map(|entry| entry.window(&known).map_err(|(span, why)| wrong(span, why)));
+        let maintenance = file.maintenance.iter().map(|entry| {
+            entry
+                .window(&targets)
+                .map_err(|(span, why)| wrong(span, why))
+        });
+        let warnings = targets.iter().filter_map(|target| {
+            let why = target.kind.warning()?;
+            Some(format!("{}: {why}", target.name))
+        });
         Ok(Self {
+            warnings: warnings.collect(),
             maintenance: maintenance.collect::<Result<_, _>>()?,
             alarms: rules,
             deliveries: sent_by,
@@ -223,6 +246,11 @@ impl Config {
             listen: file.page.and_then(|page| page.listen).unwrap_or(LISTEN),
             targets,
         })
+    }
+
+    /// The series of a target that has this name, as a target of its own; `None` where none has one of that name.
+    pub fn series(&self, name: &str) -> Option<Target> {
+        series(&self.targets, name)
     }
 
     /// The routers that a target is behind, the nearest first.
@@ -263,8 +291,22 @@ struct Common {
     host_span: Range<usize>,
 }
 
-/// One target, as the file has it.
-fn target(entry: &Spanned<Entries>) -> Result<(Target, Common), Wrong> {
+/// The series of that name of one of the targets: their names, and behind that its own.
+pub(crate) fn series(targets: &[Target], name: &str) -> Option<Target> {
+    targets.iter().find_map(|target| {
+        let own = name.strip_prefix(&target.name)?.strip_prefix(' ')?;
+        let unit = target.kind.series(own)?;
+        Some(Target {
+            name: name.to_owned(),
+            kind: Arc::new(Series(unit)),
+            behind: Some(target.name.clone()),
+            ..target.clone()
+        })
+    })
+}
+
+/// One target, as the file has it; its kind is that of its section, or what it says.
+fn target(source: Option<&str>, entry: &Spanned<Entries>) -> Result<(Target, Common), Wrong> {
     let spans: BTreeMap<&str, Range<usize>> = entry
         .get_ref()
         .iter()
@@ -281,14 +323,21 @@ fn target(entry: &Spanned<Entries>) -> Result<(Target, Common), Wrong> {
     if name.contains(char::is_control) {
         return Err(settings.wrong("name", "a name has no control characters"));
     }
-    let probe: String = settings.need("probe", "probe = \"icmp\"")?;
+    let probe: String = match source {
+        Some(source) => source.to_owned(),
+        None => settings.need("probe", "probe = \"icmp\"")?,
+    };
     let host: Option<String> = settings.take("host")?;
     let every = interval(&mut settings)?;
     let agreed: Option<bool> = settings.take("more_often_than_10s")?;
     let agreed = agreed.unwrap_or_default();
     let group = settings.take("group")?;
     let behind: Option<String> = settings.take("behind")?;
-    let Some((probe, kind)) = kinds::kind(&probe, &mut settings)? else {
+    let kind = match source {
+        Some(source) => kinds::source(source, &mut settings)?,
+        None => kinds::kind(&probe, &mut settings)?,
+    };
+    let Some((probe, kind)) = kind else {
         let why = format!("no probe is called '{probe}'; there are {}", kinds::names());
         return Err(settings.wrong("probe", why));
     };

@@ -35,11 +35,13 @@ fn answer(config: &Config, request: &Request, now_s: i64) -> Answer {
             path => {
                 let name = path.strip_prefix("/target/").unwrap_or_default();
                 let known = config.targets.iter().find(|target| target.name == name);
+                let known = known.cloned().or_else(|| config.series(name));
                 let range = range::Range::of(request.query.as_deref());
                 let (Some(known), Some(range)) = (known, range) else {
                     return Ok(None);
                 };
-                target::page(known, &store, range, now_s).map(|page| Some(Answer::html(page)))
+                target::page(config, &known, &store, range, now_s)
+                    .map(|page| Some(Answer::html(page)))
             }
         }
     };

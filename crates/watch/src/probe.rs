@@ -10,7 +10,7 @@ use plumb_probe::Trust;
 
 use crate::config::Target;
 use crate::sample::Sample;
-use crate::target::kind::FarEnd;
+use crate::target::kind::{FarEnd, Seen};
 
 /// How long an address is used before its name is looked up again.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(300);
@@ -28,6 +28,8 @@ pub(crate) enum News {
     Seen(Sample, Option<String>),
     /// What was seen then that is kept when it changes, µs since 1970.
     State(i64, String),
+    /// What was seen then of a series of the target, µs since 1970.
+    Series(i64, Seen),
     /// Why this machine could not probe, which says nothing of the path.
     NotProbed(String),
     /// The name leads to another address now.
@@ -128,6 +130,9 @@ fn probe(
             say(News::Seen(sample, probed.why));
             if let Some(state) = probed.state {
                 say(News::State(probed.sent_us, state));
+            }
+            for seen in probed.series {
+                say(News::Series(probed.sent_us, seen));
             }
         }
         Err(why) => say(News::NotProbed(why)),

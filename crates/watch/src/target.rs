@@ -2,11 +2,13 @@
 
 mod certificate;
 mod command;
+pub mod device;
 pub mod kind;
 pub(crate) mod kinds;
 mod one_way;
 mod path;
 mod rate;
 mod round_trip;
+pub(crate) mod series;
 pub(crate) mod settings;
 mod smtp;

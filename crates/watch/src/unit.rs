@@ -12,6 +12,15 @@ pub enum Unit {
     Days,
     /// Whatever a command prints.
     Number,
+    Percent,
+    PerSecond,
+    /// Degrees.
+    Celsius,
+    /// Of optical power.
+    DecibelMilliwatts,
+    Watts,
+    /// Days since a device booted.
+    Uptime,
 }
 
 impl Unit {
@@ -28,6 +37,12 @@ impl Unit {
             Self::Bytes => format!("{value:.0} bytes"),
             Self::Days => format!("{value:.1} days"),
             Self::Number => number(value),
+            Self::Percent => format!("{value:.1} %"),
+            Self::PerSecond => format!("{}/s", number(value)),
+            Self::Celsius => format!("{value:.1} °C"),
+            Self::DecibelMilliwatts => format!("{value:.2} dBm"),
+            Self::Watts => format!("{} W", number(value)),
+            Self::Uptime => format!("{value:.2} days"),
         }
     }
 
@@ -54,6 +69,21 @@ impl Unit {
                 "value",
                 "What the command printed at its latest runs, by quantile.",
             ),
+            Self::Percent => ("percent", "Shares in use of the latest looks, by quantile."),
+            Self::PerSecond => (
+                "frames_per_second",
+                "Frames with errors or discarded of the latest looks, by quantile.",
+            ),
+            Self::Celsius => (
+                "temperature_celsius",
+                "Temperatures of the latest looks, by quantile.",
+            ),
+            Self::DecibelMilliwatts => (
+                "optical_power_dbm",
+                "Optical power of the latest looks, by quantile.",
+            ),
+            Self::Watts => ("power_watts", "Power of the latest looks, by quantile."),
+            Self::Uptime => ("uptime_days", "Days since it booted, by quantile."),
         }
     }
 }

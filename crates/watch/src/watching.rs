@@ -15,7 +15,7 @@ use plumb_probe::{ProbeError, Trust, TrustError};
 use crate::alarm::engine::{Engine, JUDGE_EVERY_S};
 use crate::alarm::record::Alarm;
 use crate::config::deliveries::Delivery;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Target};
 use crate::deliver::delivery::NotTaken;
 use crate::deliver::message::{line, message};
 use crate::deliver::retry;
@@ -25,7 +25,7 @@ use crate::sample::Sample;
 use crate::schedule::Schedule;
 use crate::store::{Queued, Store, StoreError};
 use crate::sweep::{self, Sweeps};
-use crate::target::kind::now_us;
+use crate::target::kind::{Seen, now_us};
 
 /// How often samples are written: what is lost when the machine stops.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
@@ -94,7 +94,11 @@ pub fn run(file: &Path, asked: &Asked, say: &dyn Fn(&str)) -> Result<(), WatchEr
     let address = listener.local_addr().map_err(page_failed)?;
     let shown = Arc::new(Mutex::new(Arc::new(config.clone())));
     let (sender, news) = mpsc::channel();
+    for warning in &config.warnings {
+        say(warning);
+    }
     let mut watching = Watching {
+        series: BTreeMap::new(),
         places: Vec::new(),
         schedule: Schedule::new(Vec::new(), Duration::ZERO),
         sweeps: Sweeps::default(),
@@ -161,6 +165,8 @@ struct Watching<'a> {
     /// Samples that are not written yet.
     waiting: Vec<(String, Sample)>,
     complaints: Complaints,
+    /// Series that were seen, by their names.
+    series: BTreeMap<String, Target>,
     under_way: usize,
     /// Names of targets that are measured right now, of kinds of which no two run together.
     busy: BTreeSet<String>,
@@ -434,21 +440,53 @@ impl Watching<'_> {
             News::Moved { from, to } => {
                 (self.say)(&format!("{name}: its address was {from}, and is {to} now"));
             }
-            News::State(at_us, state) => {
-                let about = format!("what is seen of {name}");
-                match self.note_state(&name, at_us, &state) {
-                    Ok(None) => self.complain_of(&about, None),
-                    Ok(Some(before)) => {
-                        (self.say)(&format!("{name}: it was {before}, and is {state}"))
-                    }
-                    Err(error) => self.complain_of(&about, Some(error.to_string())),
-                }
-            }
+            News::State(at_us, state) => self.take_state(&name, at_us, &state),
+            News::Series(at_us, seen) => self.take_series(&name, at_us, seen),
             News::Ended => {
                 self.busy.remove(&name);
                 self.under_way = self.under_way.saturating_sub(1);
             }
         }
+    }
+
+    fn take_state(&mut self, name: &str, at_us: i64, state: &str) {
+        let about = format!("what is seen of {name}");
+        match self.note_state(name, at_us, state) {
+            Ok(None) => self.complain_of(&about, None),
+            Ok(Some(before)) => (self.say)(&format!("{name}: it was {before}, and is {state}")),
+            Err(error) => self.complain_of(&about, Some(error.to_string())),
+        }
+    }
+
+    /// Takes what was seen of a series of that target. Without a value nothing is kept, and why there is none is said.
+    fn take_series(&mut self, of: &str, at_us: i64, seen: Seen) {
+        let name = format!("{of} {}", seen.name);
+        let about = format!("{name}, no value");
+        let value = match seen.value {
+            Ok(value) => value,
+            Err(why) => return self.complain_of(&about, Some(why)),
+        };
+        self.complain_of(&about, None);
+        if !self.series.contains_key(&name) {
+            // A target that the file has no more may have been under way.
+            let Some(series) = self.config.series(&name) else {
+                return;
+            };
+            let noted = [(name.as_str(), series.every)].into_iter();
+            if let Err(error) = self.store.note_intervals(noted) {
+                return self.complain_of("the database", Some(error.to_string()));
+            }
+            self.engine.add_series(series.clone());
+            self.series.insert(name.clone(), series);
+        }
+        if let Some(state) = seen.state {
+            self.take_state(&name, at_us, &state);
+        }
+        let sample = Sample {
+            sent_us: at_us,
+            value: Some(value),
+        };
+        self.waiting.push((name, sample));
     }
 
     /// Keeps what was seen of a target where it is another than what was seen last, and returns that.
@@ -463,7 +501,8 @@ impl Watching<'_> {
             .config
             .targets
             .iter()
-            .find(|target| target.name == name);
+            .find(|target| target.name == name)
+            .or_else(|| self.series.get(name));
         let changed = match (&before, kind) {
             (Some(before), Some(target)) => target.kind.is_change(before, state),
             (None, Some(_)) => true,
@@ -514,6 +553,13 @@ impl Watching<'_> {
             Ok(standing) => {
                 self.changed.clear();
                 self.engine = Engine::new(&self.config, standing);
+                // Those of targets that are there no more are forgotten, and come anew where they do.
+                for name in std::mem::take(&mut self.series).into_keys() {
+                    if let Some(series) = self.config.series(&name) {
+                        self.engine.add_series(series.clone());
+                        self.series.insert(name, series);
+                    }
+                }
             }
             Err(why) => (self.say)(&format!("the rules of alarms stay as they were: {why}")),
         }
@@ -521,7 +567,7 @@ impl Watching<'_> {
 
     /// Reads the file again; where it is wrong, what was in force stays in force.
     fn reload(&mut self, file: &Path, now: Duration, shown: &Mutex<Arc<Config>>) {
-        let config = match Config::read(file) {
+        let mut config = match Config::read(file) {
             Ok(config) => config,
             Err(why) => {
                 (self.say)(&format!("the configuration stays as it was: {why}"));
@@ -536,6 +582,17 @@ impl Watching<'_> {
         }
         let (old, new) = (&self.config.targets, &config.targets);
         let same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.is_probed_as(b));
+        // What a kind remembers of a target that stays, such as a device's counters, stays too.
+        for target in &mut config.targets {
+            let same = self
+                .config
+                .targets
+                .iter()
+                .find(|old| old.is_probed_as(target));
+            if let Some(old) = same.filter(|old| old.probe == target.probe) {
+                target.kind = Arc::clone(&old.kind);
+            }
+        }
         // Places of targets refer to the file that is in force.
         self.take_swept();
         self.config = config;

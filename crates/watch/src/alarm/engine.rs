@@ -7,6 +7,7 @@ use super::record::Alarm;
 use super::rule::{Shown, Verdict};
 use crate::config::{Config, Target};
 use crate::distribution::Distribution;
+use crate::glob::matches;
 use crate::outage::LEAST_LOST;
 use crate::sample::Sample;
 
@@ -86,13 +87,14 @@ impl Engine {
         let mut states = BTreeMap::new();
         let mut orphans = Vec::new();
         for alarm in standing {
-            let is_watched = config.alarms.iter().any(|rule| {
-                rule.name == alarm.rule
-                    && rule.is_for(&alarm.target)
-                    && config
-                        .targets
-                        .iter()
-                        .any(|target| target.name == alarm.target)
+            let target = config
+                .targets
+                .iter()
+                .find(|target| target.name == alarm.target);
+            let target = target.cloned().or_else(|| config.series(&alarm.target));
+            let is_watched = target.is_some_and(|target| {
+                let mut rules = config.alarms.iter();
+                rules.any(|rule| rule.name == alarm.rule && rule.is_for(&target))
             });
             if !is_watched {
                 orphans.push(alarm);
@@ -110,6 +112,21 @@ impl Engine {
             states,
             known: BTreeMap::new(),
             orphans,
+        }
+    }
+
+    /// Has a series of a target be judged too, where a rule is for it.
+    pub fn add_series(&mut self, series: Target) {
+        let is_judged = self.config.alarms.iter().any(|rule| rule.is_for(&series));
+        if is_judged
+            && !self
+                .config
+                .targets
+                .iter()
+                .any(|target| target.name == series.name)
+        {
+            self.order.push(self.config.targets.len());
+            self.config.targets.push(series);
         }
     }
 
@@ -132,7 +149,7 @@ impl Engine {
             let rules: Vec<_> = config
                 .alarms
                 .iter()
-                .filter(|rule| rule.is_for(&target.name) && rule.rule.is_of(target.kind.unit()))
+                .filter(|rule| rule.is_for(target) && rule.rule.is_of(target.kind.unit()))
                 .collect();
             if rules.is_empty() && !config.targets.iter().any(|t| t.behind.is_some()) {
                 continue;
@@ -166,7 +183,7 @@ impl Engine {
                     .max();
                 let since_router_s = router_s.map_or(i64::MAX, |dead_s| now_s - dead_s);
                 let kept_quiet = since_router_s <= rule.rule.back_s() + BEHIND_S
-                    || in_maintenance(&config.maintenance, &target.name, now_s);
+                    || in_maintenance(&config.maintenance, target, now_s);
                 let state = (rule.name.clone(), target.name.clone());
                 let state = self.states.entry(state).or_default();
                 let before = state.standing.clone();
@@ -270,9 +287,12 @@ fn is_dead(samples: &[Sample]) -> bool {
     samples.len() >= LEAST_LOST && last.into_iter().all(|sample| sample.value.is_none())
 }
 
-fn in_maintenance(windows: &[(Vec<String>, Window)], target: &str, now_s: i64) -> bool {
+/// Whether it is maintained then; a series is with its target.
+fn in_maintenance(windows: &[(Vec<String>, Window)], target: &Target, now_s: i64) -> bool {
+    let owner = target.behind.as_ref().filter(|_| target.kind.is_series());
+    let is_named = |name: &String| matches(name, &target.name) || Some(name) == owner;
     windows.iter().any(|(targets, window)| {
-        (targets.is_empty() || targets.iter().any(|name| name == target)) && window.holds(now_s)
+        (targets.is_empty() || targets.iter().any(is_named)) && window.holds(now_s)
     })
 }
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -10,7 +9,8 @@ use toml::Spanned;
 use crate::alarm::kinds;
 use crate::alarm::maintenance::Window;
 use crate::alarm::rule::{self, LEAST_PROBES, seconds};
-use crate::unit::Unit;
+use crate::config::{Target, series};
+use crate::glob::matches;
 
 /// How long something has to last unless the file says otherwise: two judgements.
 const RAISE_AFTER_S: i64 = 60;
@@ -27,14 +27,11 @@ const MOST_NAME: usize = 100;
 /// What is wrong, and where in the file.
 pub(super) type Wrong = (Range<usize>, String);
 
-/// A target: its name, how often it is probed, and what its values are measured in.
-pub(super) type Known = (String, Duration, Unit);
-
 /// A rule of the file.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub name: String,
-    /// Names of targets; empty for all.
+    /// Names of targets and series, or patterns of those; empty for all targets, without their series.
     pub targets: Vec<String>,
     pub raise_after_s: i64,
     pub clear_after_s: i64,
@@ -42,9 +39,12 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether it judges the target of that name.
-    pub fn is_for(&self, target: &str) -> bool {
-        self.targets.is_empty() || self.targets.iter().any(|name| name == target)
+    /// Whether it judges this target, or series of one.
+    pub fn is_for(&self, target: &Target) -> bool {
+        match self.targets.is_empty() {
+            true => !target.kind.is_series(),
+            false => self.targets.iter().any(|name| matches(name, &target.name)),
+        }
     }
 }
 
@@ -69,8 +69,14 @@ pub(super) struct Maintenance {
     targets: Option<Spanned<Vec<String>>>,
 }
 
+/// The target of that name, or of a series of one as far as the name says what it is.
+fn find(name: &str, known: &[Target]) -> Option<Target> {
+    let target = known.iter().find(|target| target.name == name);
+    target.cloned().or_else(|| series(known, name))
+}
+
 /// The names of targets that an entry lists, all of which have to be there.
-fn listed(targets: Option<&Spanned<Vec<String>>>, known: &[Known]) -> Result<Vec<String>, Wrong> {
+fn listed(targets: Option<&Spanned<Vec<String>>>, known: &[Target]) -> Result<Vec<String>, Wrong> {
     let Some(targets) = targets else {
         return Ok(Vec::new());
     };
@@ -81,7 +87,7 @@ fn listed(targets: Option<&Spanned<Vec<String>>>, known: &[Known]) -> Result<Vec
         ));
     }
     for name in targets.get_ref() {
-        if !known.iter().any(|(target, _, _)| target == name) {
+        if find(name, known).is_none() {
             return Err((targets.span(), format!("no target is called '{name}'")));
         }
     }
@@ -89,8 +95,8 @@ fn listed(targets: Option<&Spanned<Vec<String>>>, known: &[Known]) -> Result<Vec
 }
 
 impl Entry {
-    /// The rule, for targets of these names and intervals.
-    pub(super) fn rule(&self, known: &[Known]) -> Result<Rule, Wrong> {
+    /// The rule, for these targets.
+    pub(super) fn rule(&self, known: &[Target]) -> Result<Rule, Wrong> {
         let name = self.name.get_ref().trim();
         if name.is_empty() || name.chars().count() > MOST_NAME || name.contains(char::is_control) {
             let why = format!("a name has 1 to {MOST_NAME} characters, and no control characters");
@@ -105,16 +111,29 @@ impl Entry {
         let rule = kinds::rule(self.kind.get_ref(), self.own.clone())
             .map_err(|why| (self.kind.span(), format!("alarm '{name}': {why}")))?;
         let targets = listed(self.targets.as_ref(), known)?;
-        for (target, every, unit) in known {
-            if targets.contains(target) && !rule.is_of(*unit) {
+        let judged: Vec<Target> = match targets.is_empty() {
+            true => known.to_vec(),
+            false => targets
+                .iter()
+                .filter_map(|name| find(name, known))
+                .collect(),
+        };
+        for Target {
+            name: target,
+            every,
+            kind,
+            ..
+        } in &judged
+        {
+            let is_of = rule.is_of(kind.unit());
+            if !targets.is_empty() && !is_of {
                 let why = format!(
                     "alarm '{name}': median and p95 are of targets that measure times, and value of those that do not, unlike '{target}'"
                 );
                 return Err((self.kind.span(), why));
             }
-            let is_for = rule.is_of(*unit) && (targets.is_empty() || targets.contains(target));
             let least_s = every.as_secs_f64() * LEAST_PROBES as f64;
-            if is_for && (rule.window_s() as f64) < least_s {
+            if is_of && (rule.window_s() as f64) < least_s {
                 let why = format!(
                     "alarm '{name}': its window of {} s has fewer than {LEAST_PROBES} probes of '{target}', which is probed \
                      every {} s: give it a longer one, or list other targets",
@@ -140,7 +159,7 @@ impl Entry {
 }
 
 impl Maintenance {
-    pub(super) fn window(&self, known: &[Known]) -> Result<(Vec<String>, Window), Wrong> {
+    pub(super) fn window(&self, known: &[Target]) -> Result<(Vec<String>, Window), Wrong> {
         let window = Window::read(self.from.get_ref(), &self.until, self.days.as_deref())
             .map_err(|why| (self.from.span(), why))?;
         Ok((listed(self.targets.as_ref(), known)?, window))

@@ -14,7 +14,12 @@ pub(super) fn text(config: &Config, store: &Store, now_s: i64) -> Result<String,
     // Values by what they are measured in; times come first, also where there are none.
     let mut values = BTreeMap::from([(Unit::Seconds, String::new())]);
     let (mut outages, mut available) = (String::new(), String::new());
-    for target in &config.targets {
+    let names = store.targets()?;
+    let series: Vec<_> = names
+        .iter()
+        .filter_map(|name| config.series(name))
+        .collect();
+    for target in config.targets.iter().chain(&series) {
         // Of targets that are measured seldom, the last samples.
         let every_s = i64::try_from(target.every.as_secs()).unwrap_or(i64::MAX);
         let back_s = NOW_S.max(every_s.saturating_mul(4));

@@ -2,8 +2,10 @@
 
 use super::graph::smoke;
 use super::range::Range;
-use super::words::{available, clock, escaped, lasted, moment, page as whole, percent, time};
-use crate::config::Target;
+use super::words::{
+    available, clock, escaped, in_path, lasted, moment, page as whole, percent, time,
+};
+use crate::config::{Config, Target};
 use crate::report::{HEADS, UNKNOWN, cells};
 use crate::store::{Store, StoreError};
 
@@ -13,10 +15,14 @@ const MOST_OUTAGES: usize = 100;
 /// How many changes are listed, the latest first.
 const MOST_CHANGES: usize = 100;
 
+/// Series are listed that have a value of the last hour, in seconds: those of a port that is gone are not.
+const SERIES_S: i64 = 3600;
+
 /// How many alarms are listed, the latest first.
 const MOST_ALARMS: usize = 50;
 
 pub(super) fn page(
+    config: &Config,
     target: &Target,
     store: &Store,
     range: Range,
@@ -52,6 +58,7 @@ pub(super) fn page(
         (now_s - range.seconds(), now_s),
         unit,
     );
+    body += &series(config, target, store, now_s)?;
     body += &changes(target, store)?;
     body += &outages(target, store, now_s)?;
     body += &months(target, store, now_s)?;
@@ -75,6 +82,44 @@ pub(super) fn page(
     }
     body += "</table></div></details>\n";
     Ok(whole(&target.name, None, &body))
+}
+
+/// The series of a target, with the latest value of each; nothing where it has none.
+fn series(
+    config: &Config,
+    target: &Target,
+    store: &Store,
+    now_s: i64,
+) -> Result<String, StoreError> {
+    let begin = format!("{} ", target.name);
+    let mut rows = String::new();
+    for name in store.targets()? {
+        let series = name.strip_prefix(&begin).and_then(|_| config.series(&name));
+        let Some(series) = series.filter(|series| series.behind.as_ref() == Some(&target.name))
+        else {
+            continue;
+        };
+        let samples = store.samples(&name, now_s - SERIES_S)?;
+        let Some((last, value)) = samples.last().and_then(|last| Some((last, last.value?))) else {
+            continue;
+        };
+        let own = escaped(name.strip_prefix(&begin).unwrap_or(&name));
+        let (link, at) = (in_path(&name), clock(last.sent_us / 1_000_000, now_s));
+        let mut words = series.kind.unit().words(value);
+        if let Some(state) = store.state(&name)? {
+            words = escaped(&state);
+        }
+        rows += &format!(
+            "<tr><td><a href=\"/target/{link}\">{own}</a></td><td>{words}</td><td>{at}</td></tr>\n"
+        );
+    }
+    Ok(match rows.is_empty() {
+        true => rows,
+        false => format!(
+            "<h2>Series</h2>\n<div class=\"scroll\"><table><tr><th>series</th><th>latest</th><th>at (UTC)</th></tr>\n{rows}\
+             </table></div>\n"
+        ),
+    })
 }
 
 /// What was seen of a target and changed, such as its route; nothing where nothing is kept of it.

@@ -45,6 +45,29 @@ pub struct Probed {
     pub why: Option<String>,
     /// What was seen that is kept when it changes, such as a route.
     pub state: Option<String>,
+    /// What else was seen, where the target has series beside its own.
+    pub series: Vec<Seen>,
+}
+
+/// What was seen of one series of a target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// Behind the name of the target.
+    pub name: String,
+    /// In the unit of the series, or why there is no value this time.
+    pub value: Result<f64, String>,
+    /// What is kept when it changes, such as whether a port is up.
+    pub state: Option<String>,
+}
+
+impl Seen {
+    pub(crate) fn of(name: &str, value: Result<f64, String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            value,
+            state: None,
+        }
+    }
 }
 
 impl Probed {
@@ -55,6 +78,7 @@ impl Probed {
             value: None,
             why: None,
             state: None,
+            series: Vec::new(),
         }
     }
 
@@ -84,6 +108,22 @@ pub trait Kind: Debug + Send + Sync {
     /// What its values are measured in.
     fn unit(&self) -> Unit {
         Unit::Seconds
+    }
+
+    /// What the values of a series of it are measured in, by its name behind that of the target; `None` where it has no such
+    /// series.
+    fn series(&self, _name: &str) -> Option<Unit> {
+        None
+    }
+
+    /// Whether this is a series of another target.
+    fn is_series(&self) -> bool {
+        false
+    }
+
+    /// What the user should know of these settings.
+    fn warning(&self) -> Option<&'static str> {
+        None
     }
 
     /// How often it is measured unless the file says otherwise.

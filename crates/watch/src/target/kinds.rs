@@ -2,7 +2,7 @@
 
 use super::kind::Kind;
 use super::settings::{Settings, Wrong};
-use super::{certificate, command, one_way, path, rate, round_trip, smtp};
+use super::{certificate, command, device, one_way, path, rate, round_trip, smtp};
 
 /// Reads the settings of a target, without those that all kinds have.
 type Read = fn(&mut Settings) -> Result<Box<dyn Kind>, Wrong>;
@@ -28,15 +28,31 @@ const KINDS: [(&str, Read); 15] = [
     ("command", command::read),
 ];
 
+/// The kinds that have a section of their own in the file, because they are many series each.
+const SOURCES: [(&str, Read); 1] = [("device", device::read)];
+
+/// The kind of the sections of that name.
+pub(crate) fn source(name: &str, settings: &mut Settings) -> Result<Option<Named>, Wrong> {
+    found(&SOURCES, name, settings)
+}
+
 /// The kind of that name with its settings, and its name; `Ok(None)` where there is none of that name.
 pub(crate) fn kind(name: &str, settings: &mut Settings) -> Result<Option<Named>, Wrong> {
-    match KINDS.iter().find(|(known, _)| *known == name) {
+    found(&KINDS, name, settings)
+}
+
+fn found(
+    kinds: &[(&'static str, Read)],
+    name: &str,
+    settings: &mut Settings,
+) -> Result<Option<Named>, Wrong> {
+    match kinds.iter().find(|(known, _)| *known == name) {
         Some((known, read)) => read(settings).map(|kind| Some((*known, kind))),
         None => Ok(None),
     }
 }
 
-/// The names of all kinds, for people.
+/// The names of all kinds of targets, for people.
 pub(crate) fn names() -> String {
     let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
     match names.split_last() {
