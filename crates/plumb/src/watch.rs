@@ -1,6 +1,7 @@
 //! `plumb watch`: targets probed on a schedule, with their history, and a page that shows it.
 
 mod backup;
+mod device;
 mod export;
 mod history;
 mod init;
@@ -31,6 +32,7 @@ Examples:
   plumb watch report watch.toml --month 2026-11         availability and outages
   plumb watch export watch.toml --from 7d -o week.csv   while it runs, or later
   plumb watch backup watch.toml copy.db                 likewise
+  plumb watch device 192.168.1.2 --community-file c     what a switch has
   curl http://127.0.0.1:7590/metrics                    for Prometheus
 
 Limits: three probes in a row without an answer are an outage; its beginning and end are the times of probes, so it is known to the \
@@ -59,6 +61,8 @@ enum Action {
     Export(export::Arguments),
     /// Copy the history into a file, also while it is written to
     Backup(backup::Arguments),
+    /// Show once what a device has by SNMP: ports, use, memory, sensors
+    Device(device::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -67,6 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Action::Report(arguments)) => return report::run(arguments),
         Some(Action::Export(arguments)) => return export::run(arguments),
         Some(Action::Backup(arguments)) => return backup::run(arguments),
+        Some(Action::Device(arguments)) => return device::run(arguments),
         None => {}
     }
     let file = arguments
@@ -82,6 +87,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             config.store.display(),
             config.listen
         ));
+        for warning in &config.warnings {
+            say(warning);
+        }
         return Ok(ExitCode::SUCCESS);
     }
     // Both before any other thread, which a signal would end the program in.

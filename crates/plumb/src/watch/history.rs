@@ -28,7 +28,8 @@ pub(super) struct Source {
 impl Source {
     /// The history, and the names of the targets that are asked for: in the order of the file, and then what it has no more.
     pub(super) fn open(&self) -> anyhow::Result<(Store, Vec<String>)> {
-        let (path, mut names) = located(&self.file)?;
+        let (path, config) = located(&self.file)?;
+        let mut names = names_of(config.as_ref());
         let store = Store::open_to_read(&path)?;
         let mut known = store.targets()?;
         // Of tens of thousands.
@@ -49,19 +50,38 @@ impl Source {
         names.retain(|name| self.targets.is_empty() || self.targets.contains(name));
         Ok((store, names))
     }
+
+    /// The same without the series of targets, which have no outages, as far as the file says which those are; one that is
+    /// named is there.
+    pub(super) fn open_without_series(&self) -> anyhow::Result<(Store, Vec<String>)> {
+        let (store, mut names) = self.open()?;
+        let (_, config) = located(&self.file)?;
+        let is_series = |name: &str| {
+            config
+                .as_ref()
+                .is_some_and(|config| config.series(name).is_some())
+        };
+        names.retain(|name| self.targets.contains(name) || !is_series(name));
+        Ok((store, names))
+    }
 }
 
-/// Where the database is, and the names of the targets that the file has, if it is one that says what is watched.
-pub(super) fn located(file: &Path) -> anyhow::Result<(PathBuf, Vec<String>)> {
+/// The names of the targets of a file.
+fn names_of(config: Option<&Config>) -> Vec<String> {
+    let targets = config.iter().flat_map(|config| &config.targets);
+    targets.map(|target| target.name.clone()).collect()
+}
+
+/// Where the database is, and what the file says, if it is one that says what is watched.
+pub(super) fn located(file: &Path) -> anyhow::Result<(PathBuf, Option<Config>)> {
     let mut begin = [0; MAGIC.len()];
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut begin));
     // What cannot be read, the reader of the file says.
     if read.is_ok() && begin == *MAGIC {
-        return Ok((file.to_owned(), Vec::new()));
+        return Ok((file.to_owned(), None));
     }
     let config = Config::read(file).map_err(in_words)?;
-    let names = config.targets.into_iter().map(|target| target.name);
-    Ok((config.store, names.collect()))
+    Ok((config.store.clone(), Some(config)))
 }
 
 /// The time of day, s since 1970.

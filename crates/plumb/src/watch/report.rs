@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let (store, names) = arguments.source.open()?;
+    let (store, names) = arguments.source.open_without_series()?;
     let mut targets = Vec::with_capacity(names.len());
     for name in names {
         let months = store.months(&name, arguments.month, now_s())?;

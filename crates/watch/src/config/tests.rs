@@ -286,3 +286,69 @@ fn values_have_alarms_of_their_own() {
     let text = alarm("median", "above = \"80ms\"").replace("3h", "5m");
     Config::parse(&format!("{HEAD}{text}")).unwrap();
 }
+
+const DEVICE: &str = "[[device]]\nname = \"sw1\"\nhost = \"192.168.1.2\"\ncommunity_file = \"/etc/plumb/community\"\n";
+
+#[test]
+fn a_device_is_a_target_with_series() {
+    let config = Config::parse(&format!("{HEAD}{DEVICE}")).unwrap();
+    let device = config.targets.first().unwrap();
+    assert_eq!(
+        (device.probe, device.every),
+        ("device", Duration::from_secs(60))
+    );
+    assert!(config.warnings.is_empty());
+    let series = config.series("sw1 port Gi1/1 in use").unwrap();
+    assert_eq!(
+        (series.kind.unit(), series.behind.as_deref()),
+        (Unit::Percent, Some("sw1"))
+    );
+    for name in ["sw1", "sw1 port Gi1/1", "sw2 uptime", "sw1uptime"] {
+        assert!(config.series(name).is_none(), "{name}");
+    }
+    let text = format!(
+        "{HEAD}{}",
+        DEVICE.replace(
+            "community_file = \"/etc/plumb/community\"",
+            "community = \"public\""
+        )
+    );
+    let warned = Config::parse(&text).unwrap().warnings;
+    assert!(
+        matches!(&warned[..], [words] if words.starts_with("sw1: its community stands in the file")),
+        "{warned:?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_device_is_named() {
+    for (more, words) in [
+        (
+            "every = \"500ms\"",
+            "a device is asked every second at most",
+        ),
+        ("probe = \"icmp\"", "unknown field `probe`"),
+        ("ports = \"eth0\"", "invalid type"),
+        (
+            "[[target]]\nname = \"sw1 uptime\"\nhost = \"192.168.1.3\"\nprobe = \"icmp\"",
+            "the name of a series of 'sw1'",
+        ),
+        (
+            "[[alarm]]\nname = \"a\"\nkind = \"threshold\"\nquantity = \"value\"\nabove = 1\nover = \"10m\"\n\
+             targets = [\"sw1 port eth0\"]",
+            "no target is called 'sw1 port eth0'",
+        ),
+        (
+            "[[alarm]]\nname = \"a\"\nkind = \"threshold\"\nquantity = \"median\"\nabove = \"1s\"\nover = \"10m\"\n\
+             targets = [\"sw1 port * in\"]",
+            "unlike 'sw1 port * in'",
+        ),
+    ] {
+        let why = error(&format!("{DEVICE}{more}\n"));
+        assert!(why.contains(words), "{more}: {why}");
+    }
+    assert!(
+        error("[[target]]\nname = \"a\"\nhost = \"h\"\nprobe = \"device\"\n")
+            .contains("no probe is called 'device'")
+    );
+}

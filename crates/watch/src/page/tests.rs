@@ -114,3 +114,41 @@ fn metrics_are_what_was_seen() {
         assert!(text.contains(&line), "{line}{text}");
     }
 }
+
+#[test]
+fn a_device_lists_its_series_by_names_that_it_chose() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[store]\npath = \"w.db\"\n[[device]]\nname = \"sw1\"\nhost = \"127.0.0.1\"\ncommunity = \"public\"\n";
+    let mut config = Config::parse(text).unwrap();
+    config.store = folder.path().join("w.db");
+    let mut store = Store::open(&config.store).unwrap();
+    let seen = [
+        "sw1 port <i>/1 in",
+        "sw1 port <i>/1 state",
+        "sw1 of something else",
+    ];
+    let samples = seen.map(|name| {
+        let sample = Sample {
+            sent_us: (NOW_S - 30) * 1_000_000,
+            value: Some(1e6),
+        };
+        (name.to_owned(), sample)
+    });
+    store.append(&samples).unwrap();
+    store
+        .note_state("sw1 port <i>/1 state", (NOW_S - 30) * 1_000_000, "up")
+        .unwrap();
+    let asked = |path: &str| answer(&config, &Request::asking(path, None), NOW_S).body;
+    let page = asked("/target/sw1");
+    let row = "<a href=\"/target/sw1%20port%20%3Ci%3E%2F1%20in\">port &lt;i&gt;/1 in</a></td><td>1.00 Mbit/s</td>";
+    assert!(page.contains(row) && page.contains("<td>up</td>"), "{page}");
+    assert!(
+        !page.contains("something else") && !page.contains("<i>"),
+        "{page}"
+    );
+    let page = asked("/target/sw1 port <i>/1 state");
+    assert!(page.contains("<h2>Changes</h2>"), "{page}");
+    let metrics = asked("/metrics");
+    let line = "plumb_watch_rate_bits_per_second{target=\"sw1 port <i>/1 in\",probe=\"device\",quantile=\"0.5\"} 1000000\n";
+    assert!(metrics.contains(line), "{metrics}");
+}

@@ -41,11 +41,13 @@ pub enum AskError {
     #[error("nothing listens at its port")]
     Refused,
     #[error(
-        "it does not answer: it is off, or the community, the user or its list of managers is another"
+        "it does not answer: it is off, or the community, the privacy password or its list of managers is another"
     )]
     Silent,
     #[error("what comes back is no answer: {0}")]
-    NoAnswer(#[from] SessionError),
+    NoAnswer(SessionError),
+    #[error(transparent)]
+    Refusal(SessionError),
     #[error("it did not answer all within {} s", .0.as_secs())]
     Late(Duration),
     #[error("it sends more than {MOST_ROWS} rows or {MOST_BYTES} bytes")]
@@ -58,6 +60,16 @@ pub enum AskError {
     Other,
     #[error("its {0} has the type {1}, where {2} should be")]
     Type(Oid, &'static str, &'static str),
+}
+
+impl AskError {
+    /// Whether it is of what was asked for alone, so that other questions may still be answered.
+    pub(crate) fn is_of_question(&self) -> bool {
+        matches!(
+            self,
+            Self::Status(_) | Self::Other | Self::Type(..) | Self::Loop(..)
+        )
+    }
 }
 
 /// Values, and when the agent read them: midway between the question and its answer.
@@ -241,7 +253,7 @@ impl Client {
                     Ok(Heard::AskAgain) => return Err(AskError::Other),
                     // It may be late, or of somebody else: what is asked for may still come.
                     Ok(Heard::Other) => {}
-                    Err(refusal) if refusal.is_refusal() => return Err(refusal.into()),
+                    Err(refusal) if refusal.is_refusal() => return Err(AskError::Refusal(refusal)),
                     Err(wrong) => why = Some(wrong),
                 }
             }

@@ -88,10 +88,9 @@ impl Kind for Device {
             Err(error @ (AskError::Local(_) | AskError::Key)) => return Err(error.to_string()),
             Err(error) => {
                 probed.why = Some(error.to_string());
-                // A password that was changed counts with the next look.
-                if self.access.is_from_files() {
-                    *kept = None;
-                }
+                // It may have another password now, and be another engine.
+                let client = Client::new(to, self.access.credentials()?);
+                state.client = client.map_err(|error| error.to_string())?;
             }
         }
         Ok(probed)
@@ -224,6 +223,9 @@ impl State {
             return seen;
         }
         if let Some(walked) = &self.walked {
+            for (what, why) in &walked.inventory.faults {
+                seen.push(Seen::of(what, Err(why.clone())));
+            }
             seen.extend(reading::of_node(&mut self.client, &walked.inventory));
             for port in &walked.ports {
                 let read = reading::of_port(&mut self.client, port.index, self.begun);
@@ -233,14 +235,14 @@ impl State {
                         let before = self.counts.insert(key, read.counts.clone());
                         of_port(&port.name, &read, before.as_ref(), every, &mut seen);
                     }
-                    Err(error @ (AskError::Late(_) | AskError::Silent | AskError::Endless)) => {
+                    Err(error) if error.is_of_question() => {
+                        let name = format!("port {}", port.name);
+                        seen.push(Seen::of(&name, Err(error.to_string())));
+                    }
+                    Err(error) => {
                         // The others would each take as long.
                         seen.push(Seen::of("ports", Err(error.to_string())));
                         break;
-                    }
-                    Err(error) => {
-                        let name = format!("port {}", port.name);
-                        seen.push(Seen::of(&name, Err(error.to_string())));
                     }
                 }
             }

@@ -156,3 +156,47 @@ fn an_alarm_of_a_rule_that_is_gone_is_cleared() {
         [false]
     );
 }
+
+/// A device, and a rule for some of its series; the other rule is of no name.
+const DEVICE: &str = "[[device]]\nname = \"sw1\"\nhost = \"192.168.3.1\"\nevery = \"10s\"\ncommunity = \"public\"\n\
+    [[alarm]]\nname = \"full\"\nkind = \"threshold\"\nquantity = \"value\"\nabove = 0.01\nover = \"5m\"\n\
+    targets = [\"sw1 port eth* in\"]\n";
+
+#[test]
+fn a_series_is_judged_by_the_rules_that_name_it() {
+    let text = format!("{TARGETS}{LOSS}{DEVICE}");
+    let config = Config::parse(&text).unwrap();
+    let series = |name: &str| config.series(name).unwrap();
+    let mut engine = Engine::new(&config, Vec::new());
+    for name in ["sw1 port eth0 in", "sw1 port eth0 out", "sw1 uptime"] {
+        engine.add_series(series(name));
+        engine.add_series(series(name));
+    }
+    let found = judged(&mut engine, 1..20, |_, _| false);
+    let seen: Vec<_> = found
+        .iter()
+        .map(|(target, _, raised, _)| (target.as_str(), *raised))
+        .collect();
+    assert_eq!(seen, [("sw1 port eth0 in", true)], "{found:?}");
+    // It stands on after a restart, though the device was not asked yet.
+    let standing = Alarm {
+        rule: "full".to_owned(),
+        target: "sw1 port eth0 in".to_owned(),
+        since_s: 0,
+        raised_s: 0,
+        cleared_s: None,
+        words: String::new(),
+        behind: Vec::new(),
+    };
+    let engine = Engine::new(&config, vec![standing]);
+    assert!(!engine.has_orphans());
+}
+
+#[test]
+fn a_series_is_quiet_while_its_device_is_maintained() {
+    let maintained = "[[maintenance]]\nfrom = \"00:00\"\nuntil = \"23:59\"\ntargets = [\"sw1\"]\n";
+    let config = Config::parse(&format!("{TARGETS}{DEVICE}{maintained}")).unwrap();
+    let mut engine = Engine::new(&config, Vec::new());
+    engine.add_series(config.series("sw1 port eth0 in").unwrap());
+    assert!(judged(&mut engine, 1..20, |_, _| false).is_empty());
+}

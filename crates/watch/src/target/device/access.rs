@@ -67,11 +67,6 @@ impl Access {
         Ok(Self { port, ports, login })
     }
 
-    /// Whether its secrets are read from files, which may change.
-    pub(super) fn is_from_files(&self) -> bool {
-        !matches!(self.login, Login::Community(_))
-    }
-
     pub(super) fn warning(&self) -> Option<&'static str> {
         match self.login {
             Login::Community(_) => Some(

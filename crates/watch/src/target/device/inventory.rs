@@ -50,21 +50,25 @@ pub(super) struct Inventory {
     /// Indexes of hrStorage that are main memory.
     pub(super) memory: Vec<u32>,
     pub(super) sensors: Vec<Sensor>,
+    /// Tables that could not be read, and why; those of ports have to be.
+    pub(super) faults: Vec<(&'static str, String)>,
 }
 
 impl Inventory {
     pub(super) fn read(client: &mut Client) -> Result<Self, AskError> {
-        let memory = column(client, HR_STORAGE_TYPE, identifier)?;
-        let memory = memory
-            .into_iter()
-            .filter(|(_, kind)| HR_STORAGE_RAM.column().as_ref() == Some(kind));
+        let mut faults = Vec::new();
+        let ports = ports(client)?;
+        let processors = column(client, HR_PROCESSOR_LOAD, integer);
+        let processors = tolerated(processors, "processors", &mut faults)?;
+        let storage = column(client, HR_STORAGE_TYPE, identifier);
+        let storage = tolerated(storage, "storage", &mut faults)?.into_iter();
+        let memory = storage.filter(|(_, kind)| HR_STORAGE_RAM.column().as_ref() == Some(kind));
         Ok(Self {
-            ports: ports(client)?,
-            processors: column(client, HR_PROCESSOR_LOAD, integer)?
-                .into_keys()
-                .collect(),
+            ports,
+            processors: processors.into_keys().collect(),
             memory: memory.map(|(index, _)| index).collect(),
-            sensors: sensors(client)?,
+            sensors: tolerated(sensors(client), "sensors", &mut faults)?,
+            faults,
         })
     }
 
@@ -83,6 +87,21 @@ impl Inventory {
             .take(MOST_PORTS)
             .cloned()
             .collect()
+    }
+}
+
+/// What was read, or nothing where that table alone is wrong.
+fn tolerated<T: Default>(
+    read: Result<T, AskError>,
+    what: &'static str,
+    faults: &mut Vec<(&'static str, String)>,
+) -> Result<T, AskError> {
+    match read {
+        Err(error) if error.is_of_question() => {
+            faults.push((what, error.to_string()));
+            Ok(T::default())
+        }
+        read => read,
     }
 }
 

@@ -100,6 +100,9 @@ pub fn look(to: SocketAddr, login: &Login, patterns: &[String]) -> Result<Look, 
         values: Vec::new(),
         notes: Vec::new(),
     };
+    let faults = inventory.faults.iter();
+    look.notes
+        .extend(faults.map(|(what, why)| format!("{what}: {why}")));
     for seen in reading::of_node(&mut client, &inventory) {
         match seen.value {
             Ok(value) => {
@@ -126,7 +129,7 @@ impl Look {
                 Ok(reading) => first.push((port, reading)),
                 Err(error) => {
                     self.notes.push(format!("port {}: {error}", port.name));
-                    if matches!(error, AskError::Late(_) | AskError::Silent) {
+                    if !error.is_of_question() {
                         break;
                     }
                 }

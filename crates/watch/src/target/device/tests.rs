@@ -172,6 +172,26 @@ fn a_table_that_is_wrong_leaves_the_answer_of_the_device() {
 }
 
 #[test]
+fn a_table_of_less_that_is_wrong_leaves_the_others() {
+    let at = agent(|asked: &Pdu| {
+        let mut objects = objects(500, 0);
+        for (oid, value) in &mut objects {
+            if oid
+                .beneath(&o::ENT_PHY_SENSOR_TYPE.column().unwrap())
+                .is_some()
+            {
+                *value = Value::Counter32(7);
+            }
+        }
+        vec![answered(&objects, asked).encoded()]
+    });
+    let seen = probed(&device(at, ""));
+    let why = value(&seen, "sensors").unwrap().unwrap_err();
+    assert!(why.contains("has the type Counter32"), "{why}");
+    assert_eq!(value(&seen, "port eth0 state"), Some(Ok(1.0)));
+}
+
+#[test]
 fn a_look_shows_all_ports() {
     let at = agent(|asked: &Pdu| vec![answered(&objects(500, 7), asked).encoded()]);
     let folder = tempfile::tempdir().unwrap();

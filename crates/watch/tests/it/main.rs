@@ -1,0 +1,5 @@
+//! Watching what programs of others answer.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod device;
