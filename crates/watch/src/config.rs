@@ -2,12 +2,12 @@
 
 pub mod alarms;
 pub mod deliveries;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_model::addresses::is_near;
@@ -16,10 +16,12 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::alarm::maintenance::Window;
-use crate::target::kind::{EVERY, Kind};
+use crate::target::kind::EVERY;
 use crate::target::kinds;
-use crate::target::series::Series;
 use crate::target::settings::{Entries, Settings, Wrong};
+
+pub use watched::Target;
+use watched::series;
 
 /// Where the page is served unless the file says otherwise: this machine alone sees it.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7590);
@@ -54,30 +56,6 @@ pub struct Config {
     pub maintenance: Vec<(Vec<String>, Window)>,
     /// What the user should know of the file, though it is in order.
     pub warnings: Vec<String>,
-}
-
-/// One thing to probe.
-#[derive(Debug, Clone)]
-pub struct Target {
-    pub name: String,
-    /// A name, or an address; empty where this machine alone is measured.
-    pub host: String,
-    /// What its kind is called.
-    pub probe: &'static str,
-    pub kind: Arc<dyn Kind>,
-    pub every: Duration,
-    /// A heading to show it under.
-    pub group: Option<String>,
-    /// The name of the target that all probes of this one pass.
-    pub behind: Option<String>,
-}
-
-impl Target {
-    /// Whether another one is probed as this is.
-    pub fn is_probed_as(&self, other: &Self) -> bool {
-        (&self.name, &self.host, self.every) == (&other.name, &other.host, other.every)
-            && format!("{:?}", self.kind) == format!("{:?}", other.kind)
-    }
 }
 
 /// What is wrong with a file, with the line and its words where there is one.
@@ -291,21 +269,7 @@ struct Common {
     host_span: Range<usize>,
 }
 
-/// The series of that name of one of the targets: their names, and behind that its own.
-pub(crate) fn series(targets: &[Target], name: &str) -> Option<Target> {
-    targets.iter().find_map(|target| {
-        let own = name.strip_prefix(&target.name)?.strip_prefix(' ')?;
-        let unit = target.kind.series(own)?;
-        Some(Target {
-            name: name.to_owned(),
-            kind: Arc::new(Series(unit)),
-            behind: Some(target.name.clone()),
-            ..target.clone()
-        })
-    })
-}
-
-/// One target, as the file has it; its kind is that of its section, or what it says.
+/// One target, as the file has it; its kind is its section, or what it says.
 fn target(source: Option<&str>, entry: &Spanned<Entries>) -> Result<(Target, Common), Wrong> {
     let spans: BTreeMap<&str, Range<usize>> = entry
         .get_ref()

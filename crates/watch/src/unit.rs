@@ -14,9 +14,9 @@ pub enum Unit {
     Number,
     Percent,
     PerSecond,
-    /// Degrees.
+    /// Degrees of a temperature.
     Celsius,
-    /// Of optical power.
+    /// Optical power by its logarithm.
     DecibelMilliwatts,
     Watts,
     /// Days since a device booted.

@@ -553,7 +553,7 @@ impl Watching<'_> {
             Ok(standing) => {
                 self.changed.clear();
                 self.engine = Engine::new(&self.config, standing);
-                // Those of targets that are there no more are forgotten, and come anew where they do.
+                // Where a target is there no more they are forgotten, and come anew where they do.
                 for name in std::mem::take(&mut self.series).into_keys() {
                     if let Some(series) = self.config.series(&name) {
                         self.engine.add_series(series.clone());

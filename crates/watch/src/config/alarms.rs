@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::watched::{Target, series};
 use crate::alarm::kinds;
 use crate::alarm::maintenance::Window;
 use crate::alarm::rule::{self, LEAST_PROBES, seconds};
-use crate::config::{Target, series};
 use crate::glob::matches;
 
 /// How long something has to last unless the file says otherwise: two judgements.

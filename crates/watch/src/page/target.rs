@@ -15,7 +15,7 @@ const MOST_OUTAGES: usize = 100;
 /// How many changes are listed, the latest first.
 const MOST_CHANGES: usize = 100;
 
-/// Series are listed that have a value of the last hour, in seconds: those of a port that is gone are not.
+/// Series are listed that have a value of the last hour, in seconds: a port that is gone has none.
 const SERIES_S: i64 = 3600;
 
 /// How many alarms are listed, the latest first.

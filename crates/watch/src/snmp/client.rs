@@ -118,7 +118,7 @@ impl Client {
             socket: socket.map_err(AskError::Local)?,
             session: Session::new(credentials, salt),
             begun: now,
-            // A number of 31 bits, which nobody guesses.
+            // A number of 31 bits, which is not guessed.
             request_id: (first >> 33) as i32,
             within: Duration::ZERO,
             until: now,
@@ -135,7 +135,7 @@ impl Client {
     }
 
     /// The values of these objects, in their order. Where they do not fit one answer they are asked for by halves, and the
-    /// time is that of the last.
+    /// time is of the last one.
     pub(crate) fn get(&mut self, objects: &[Oid]) -> Result<Answered, AskError> {
         let (answer, at) = self.ask(Kind::Get, objects)?;
         let Kind::Response { error, .. } = answer.kind else {
@@ -251,7 +251,7 @@ impl Client {
                         break;
                     }
                     Ok(Heard::AskAgain) => return Err(AskError::Other),
-                    // It may be late, or of somebody else: what is asked for may still come.
+                    // It may be late, or of another sender: what is asked for may still come.
                     Ok(Heard::Other) => {}
                     Err(refusal) if refusal.is_refusal() => return Err(AskError::Refusal(refusal)),
                     Err(wrong) => why = Some(wrong),
@@ -336,7 +336,7 @@ typed!(
     text, String, "OCTET STRING", Value::Bytes(bytes) => shown(bytes)
 );
 typed!(
-    /// An identifier.
+    /// An object identifier, such as a type.
     identifier, Oid, "OBJECT IDENTIFIER", Value::Oid(oid) => oid.clone()
 );
 

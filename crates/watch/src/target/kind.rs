@@ -110,7 +110,7 @@ pub trait Kind: Debug + Send + Sync {
         Unit::Seconds
     }
 
-    /// What the values of a series of it are measured in, by its name behind that of the target; `None` where it has no such
+    /// What the values of a series of it are measured in, by its name behind the name of the target; `None` where it has no such
     /// series.
     fn series(&self, _name: &str) -> Option<Unit> {
         None

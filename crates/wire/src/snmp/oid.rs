@@ -118,7 +118,6 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Any identifier.
     pub(crate) fn any_oid() -> impl Strategy<Value = Oid> {
         let first = prop_oneof![(0u32..2, 0u32..40), (Just(2), 0..u32::MAX - 80)];
         let rest = proptest::collection::vec(any::<u32>(), 0..MOST_NUMBERS - 1);

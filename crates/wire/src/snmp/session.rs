@@ -18,9 +18,9 @@ const STATISTICS: [u32; 10] = [1, 3, 6, 1, 6, 3, 15, 1, 1, 0];
 /// As whom an agent is asked.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
-    /// Of version 2c.
+    /// Of version 2c, which has nothing else.
     Community(String),
-    /// Of version 3.
+    /// Of version 3, by name and passwords.
     User(User),
 }
 
@@ -122,7 +122,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// `random` is another with each process, so that no salt is used again.
+    /// `random` is another in each process, so that no salt is used again.
     pub fn new(credentials: Credentials, random: u64) -> Self {
         Self {
             credentials,
@@ -136,7 +136,7 @@ impl Session {
         self.engine = None;
     }
 
-    /// The datagram that asks this at that time, of a clock that only goes on; `None` where a key does not fit its cipher.
+    /// The datagram that asks this at that time, of a monotonic clock; `None` where a key does not fit its cipher.
     pub fn ask(&mut self, pdu: &Pdu, now: Duration) -> Option<Vec<u8>> {
         let user = match &self.credentials {
             Credentials::Community(community) => {

@@ -20,7 +20,7 @@ const NO_SUCH_OBJECT: u8 = 0x80;
 const NO_SUCH_INSTANCE: u8 = 0x81;
 const END_OF_MIB_VIEW: u8 = 0x82;
 
-/// A value.
+/// The value of an object, or what stands in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Integer(i32),
@@ -30,7 +30,7 @@ pub enum Value {
     Null,
     IpAddress(Ipv4Addr),
     Counter32(u32),
-    /// Also an Unsigned32.
+    /// An Unsigned32 is written alike.
     Gauge32(u32),
     /// Hundredths of a second.
     TimeTicks(u32),
@@ -146,7 +146,6 @@ pub(super) mod tests {
     use super::*;
     use crate::snmp::oid::tests::any_oid;
 
-    /// Any value.
     pub(crate) fn any_value() -> impl Strategy<Value = Value> {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..300);
         prop_oneof![

@@ -127,6 +127,40 @@ fn what_is_no_answer_is_named() {
 }
 
 #[test]
+fn a_slow_table_is_left_when_its_time_is_over() {
+    let (mut next, column) = (0, oid("1.3.6.1.2.1.31.1.1.1.1"));
+    let address = agent(move |asked| {
+        std::thread::sleep(Duration::from_millis(300));
+        next += 1;
+        let row = (column.with(&[next]).unwrap(), Value::Integer(1));
+        vec![response(asked, vec![row]).encoded()]
+    });
+    let mut client = client(address);
+    client.begin(Duration::from_secs(2));
+    let why = client.walk(&oid("1.3.6.1.2.1.31.1.1.1.1")).unwrap_err();
+    assert_eq!(why.to_string(), "it did not answer all within 2 s");
+}
+
+#[test]
+fn an_answer_from_another_address_is_none() {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut bytes = [0; 2048];
+        while let Ok((length, from)) = socket.recv_from(&mut bytes) {
+            let asked = Message::read(&bytes[..length]).unwrap();
+            let answer = answered(&names(3), &asked.pdu).encoded();
+            other.send_to(&answer, from).unwrap();
+        }
+    });
+    let why = client(address)
+        .walk(&oid("1.3.6.1.2.1.31.1.1.1.1"))
+        .unwrap_err();
+    assert!(matches!(why, AskError::Silent), "{why}");
+}
+
+#[test]
 fn an_answer_among_noise_and_one_that_was_lost_are_found() {
     let mut asked_before = 0;
     let rows = walked(move |asked| {

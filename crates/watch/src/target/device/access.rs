@@ -25,7 +25,7 @@ pub(super) struct Access {
 /// As whom a device is asked.
 #[derive(Debug, Clone)]
 pub enum Login {
-    /// By version 2c.
+    /// By version 2c, with this community.
     Community(String),
     /// By version 2c, with the community in this file.
     CommunityFile(PathBuf),

@@ -45,12 +45,12 @@ pub(super) struct Sensor {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Inventory {
     pub(super) ports: Vec<Port>,
-    /// Indexes of hrProcessorLoad.
+    /// Where hrProcessorLoad has a row of each.
     pub(super) processors: Vec<u32>,
     /// Indexes of hrStorage that are main memory.
     pub(super) memory: Vec<u32>,
     pub(super) sensors: Vec<Sensor>,
-    /// Tables that could not be read, and why; those of ports have to be.
+    /// Tables that could not be read, and why; the tables of ports have to be.
     pub(super) faults: Vec<(&'static str, String)>,
 }
 

@@ -28,7 +28,7 @@ pub(super) enum Width {
 /// A port's counters at one time, each in and out.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Counts {
-    /// Of a clock of ours that only goes on.
+    /// By a monotonic clock of ours.
     pub(super) at: Duration,
     /// Of the agent, in hundredths of a second.
     pub(super) uptime: u32,

@@ -1,5 +1,5 @@
-//! The series that a device has, by their names: those of a port are `port NAME in`, those of the node one word, and those of
-//! a sensor what it measures and its name.
+//! The series that a device has, by their names: `port NAME in` of a port, one word of the node, and of a sensor what it
+//! measures and its name.
 
 use crate::unit::Unit;
 

@@ -38,7 +38,7 @@ impl Authentication {
         }
     }
 
-    /// Bytes of a key, which are those of the hash.
+    /// Bytes of a key, as many as the hash has.
     pub fn key_bytes(self) -> usize {
         match self {
             Self::Sha1 => 20,

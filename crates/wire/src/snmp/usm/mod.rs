@@ -23,7 +23,7 @@ pub const LEAST_PASSWORD: usize = 8;
 pub struct User {
     pub name: String,
     pub authentication: Option<(Authentication, String)>,
-    /// Only with authentication.
+    /// Only where there is authentication too.
     pub privacy: Option<(Privacy, String)>,
 }
 

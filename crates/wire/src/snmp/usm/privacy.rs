@@ -1,4 +1,4 @@
-//! That nobody else reads a message: AES in cipher feedback mode of 128 bits (RFC 3826). With keys of 256 bits it is as
+//! That a message is read by its receiver alone: AES in cipher feedback mode of 128 bits (RFC 3826). With keys of 256 bits it is as
 //! common, and alike where the hash of authentication makes a key that is long enough; how shorter ones are made longer is
 //! not agreed upon, so that those are not used.
 
@@ -82,7 +82,7 @@ fn feedback(
             Turn::Encrypt => &done,
             Turn::Decrypt => block,
         };
-        if let Ok(whole) = <[u8; BLOCK]>::try_from(encrypted.as_ref()) {
+        if let Ok(whole) = <[u8; BLOCK]>::try_from(encrypted) {
             vector = whole;
         }
         out.extend(done);
