@@ -44,6 +44,10 @@ pub(super) fn text(config: &Config, store: &Store, now_s: i64) -> Result<String,
                     &format!("plumb_watch_{name}{{{labels},quantile=\"{quantile}\"}} {value}\n");
             }
         }
+        // What a device answers is known of the device itself.
+        if target.kind.is_series() {
+            continue;
+        }
         if let Some(ratio) = seen.loss_ratio() {
             lost += &format!("plumb_watch_loss_ratio{{{labels}}} {ratio}\n");
             let answers = samples

@@ -151,4 +151,8 @@ fn a_device_lists_its_series_by_names_that_it_chose() {
     let metrics = asked("/metrics");
     let line = "plumb_watch_rate_bits_per_second{target=\"sw1 port <i>/1 in\",probe=\"device\",quantile=\"0.5\"} 1000000\n";
     assert!(metrics.contains(line), "{metrics}");
+    assert!(
+        !metrics.contains("plumb_watch_up{target=\"sw1 port"),
+        "{metrics}"
+    );
 }

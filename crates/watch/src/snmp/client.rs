@@ -23,6 +23,9 @@ const MOST_AGAIN: u32 = 3;
 /// Datagrams that are looked at for one answer; more are a flood.
 const MOST_DATAGRAMS: u32 = 100;
 
+/// The shortest wait that poll(2) knows.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
 /// Rows that one question of a walk asks for: of 50 bytes each they fit a datagram that is not fragmented.
 const ROWS_A_TIME: i32 = 20;
 
@@ -277,8 +280,13 @@ impl Client {
         let mut bytes = vec![0; MAX_MESSAGE_BYTES];
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || !wait_readable(&self.socket, left).map_err(AskError::Local)? {
+            if left.is_zero() {
                 return Ok(None);
+            }
+            // A shorter wait would be none, and the question be sent again at once.
+            let wait = left.max(LEAST_WAIT);
+            if !wait_readable(&self.socket, wait).map_err(AskError::Local)? {
+                continue;
             }
             match self.socket.recv(&mut bytes) {
                 Ok(length) => {
