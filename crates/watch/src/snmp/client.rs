@@ -55,6 +55,8 @@ pub enum AskError {
     Late(Duration),
     #[error("it sends more than {MOST_ROWS} rows or {MOST_BYTES} bytes")]
     Endless,
+    #[error("it floods: more than {MOST_DATAGRAMS} datagrams came, and none is the answer")]
+    Flood,
     #[error("its table goes back from {0} to {1}, and would never end")]
     Loop(Oid, Oid),
     #[error("it answers {}", .0.words())]
@@ -236,7 +238,7 @@ impl Client {
             while let Some(datagram) = self.receive(end)? {
                 datagrams += 1;
                 if datagrams > MOST_DATAGRAMS {
-                    return Err(AskError::Endless);
+                    return Err(AskError::Flood);
                 }
                 self.bytes_left = self
                     .bytes_left
