@@ -135,7 +135,8 @@ fn what_is_no_answer_is_named() {
     let version = || why(|_| vec![vec![0x30, 3, 2, 1, 0]]);
     let noise = || why(|_| vec![b"hello".to_vec()]);
     let flood = || why(|_| vec![vec![0x30, 3, 2, 1, 0]; 101]);
-    let cases: [(fn() -> String, &str); 6] = [
+    type Case = fn() -> String;
+    let cases: [(Case, &str); 6] = [
         (
             version,
             "what comes back is no answer: it is of SNMP version 1",
