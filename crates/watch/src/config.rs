@@ -49,6 +49,8 @@ pub struct Config {
     /// Where the page is served.
     pub listen: SocketAddr,
     pub targets: Vec<Target>,
+    /// Targets that have series, which are few.
+    sources: Vec<Target>,
     pub alarms: Vec<alarms::Rule>,
     /// By what they are sent.
     pub deliveries: Vec<deliveries::Delivery>,
@@ -132,64 +134,7 @@ impl Config {
         if file.store.path.get_ref().as_os_str().is_empty() {
             return Err(wrong(file.store.path.span(), "the path is empty".into()));
         }
-        // Each entry with the kind that its section is of; a target says its own.
-        let sections = [(None, &file.target), (Some("device"), &file.device)];
-        let entries = sections
-            .into_iter()
-            .flat_map(|(source, all)| all.iter().map(move |entry| (source, entry)));
-        let count = file.target.len() + file.device.len();
-        if !(1..=MOST_TARGETS).contains(&count) {
-            return Err(ConfigError::Wrong(format!(
-                "it has {count} targets: write one to {MOST_TARGETS} [[target]] or [[device]]"
-            )));
-        }
-        let mut targets: Vec<Target> = Vec::with_capacity(count);
-        let mut names = BTreeMap::new();
-        let mut strangers = BTreeMap::new();
-        let mut probed = BTreeMap::new();
-        let mut behind = Vec::new();
-        for (source, entry) in entries {
-            let (target, common) = target(source, entry).map_err(|(span, why)| wrong(span, why))?;
-            let line = line_of(text, common.name.span().start);
-            if let Some(first) = names.insert(target.name.clone(), line) {
-                let why = format!("line {first} has a target of that name");
-                return Err(wrong(common.name.span(), why));
-            }
-            let same = (target.host.clone(), format!("{:?}", target.kind));
-            if let Some(other) = probed.insert(same, target.name.clone()) {
-                let why = format!("the target '{other}' probes the same");
-                return Err(wrong(common.host_span, why));
-            }
-            if !common.agreed {
-                let per_second = strangers.entry(target.host.clone()).or_insert(0.0);
-                *per_second += f64::from(target.kind.probes()) / target.every.as_secs_f64();
-                if *per_second > MOST_PER_SECOND {
-                    let why = format!(
-                        "with this target {} is probed more often than once in 10s, which is for your own hosts: give its \
-                         targets longer intervals (every = \"5m\"), or add more_often_than_10s = true to this one",
-                        target.host
-                    );
-                    return Err(wrong(common.host_span, why));
-                }
-            }
-            behind.extend(common.behind.map(|behind| (targets.len(), behind)));
-            targets.push(target);
-        }
-        for (own, behind) in behind {
-            if let Some(own) = targets.get(own) {
-                check_behind(&own.name, behind.get_ref(), &targets)
-                    .map_err(|why| wrong(behind.span(), why))?;
-            }
-        }
-        for target in &targets {
-            if let Some(series) = series(&targets, &target.name) {
-                return Err(ConfigError::Wrong(format!(
-                    "the target '{}' has the name of a series of '{}': give it another one",
-                    target.name,
-                    series.behind.unwrap_or_default()
-                )));
-            }
-        }
+        let targets = targets(text, &file.target, &file.device)?;
         let mut rules: Vec<alarms::Rule> = Vec::with_capacity(file.alarm.len());
         for entry in &file.alarm {
             let rule = entry
@@ -217,6 +162,7 @@ impl Config {
         });
         Ok(Self {
             warnings: warnings.collect(),
+            sources: sources(&targets),
             maintenance: maintenance.collect::<Result<_, _>>()?,
             alarms: rules,
             deliveries: sent_by,
@@ -228,7 +174,7 @@ impl Config {
 
     /// The series of a target that has this name, as a target of its own; `None` where none has one of that name.
     pub fn series(&self, name: &str) -> Option<Target> {
-        series(&self.targets, name)
+        series(&self.sources, name)
     }
 
     /// The routers that a target is behind, the nearest first.
@@ -267,6 +213,81 @@ struct Common {
     /// Whether the user says that the host may be probed as often as the file says.
     agreed: bool,
     host_span: Range<usize>,
+}
+
+/// The targets that have series.
+fn sources(targets: &[Target]) -> Vec<Target> {
+    let sources = targets.iter().filter(|target| target.kind.has_series());
+    sources.cloned().collect()
+}
+
+/// All targets of the file, in its order, the devices behind the others.
+fn targets(
+    text: &str,
+    targets: &[Spanned<Entries>],
+    devices: &[Spanned<Entries>],
+) -> Result<Vec<Target>, ConfigError> {
+    let wrong = |span: Range<usize>, why: String| ConfigError::Wrong(at(text, &span, &why));
+    // Each entry with the kind that its section is of; a target says its own.
+    let sections = [(None, targets), (Some("device"), devices)];
+    let entries = sections
+        .into_iter()
+        .flat_map(|(source, all)| all.iter().map(move |entry| (source, entry)));
+    let count = targets.len() + devices.len();
+    if !(1..=MOST_TARGETS).contains(&count) {
+        return Err(ConfigError::Wrong(format!(
+            "it has {count} targets: write one to {MOST_TARGETS} [[target]] or [[device]]"
+        )));
+    }
+    let mut targets: Vec<Target> = Vec::with_capacity(count);
+    let mut names = BTreeMap::new();
+    let mut strangers = BTreeMap::new();
+    let mut probed = BTreeMap::new();
+    let mut behind = Vec::new();
+    for (source, entry) in entries {
+        let (target, common) = target(source, entry).map_err(|(span, why)| wrong(span, why))?;
+        let line = line_of(text, common.name.span().start);
+        if let Some(first) = names.insert(target.name.clone(), line) {
+            let why = format!("line {first} has a target of that name");
+            return Err(wrong(common.name.span(), why));
+        }
+        let same = (target.host.clone(), format!("{:?}", target.kind));
+        if let Some(other) = probed.insert(same, target.name.clone()) {
+            let why = format!("the target '{other}' probes the same");
+            return Err(wrong(common.host_span, why));
+        }
+        if !common.agreed {
+            let per_second = strangers.entry(target.host.clone()).or_insert(0.0);
+            *per_second += f64::from(target.kind.probes()) / target.every.as_secs_f64();
+            if *per_second > MOST_PER_SECOND {
+                let why = format!(
+                    "with this target {} is probed more often than once in 10s, which is for your own hosts: give its \
+                     targets longer intervals (every = \"5m\"), or add more_often_than_10s = true to this one",
+                    target.host
+                );
+                return Err(wrong(common.host_span, why));
+            }
+        }
+        behind.extend(common.behind.map(|behind| (targets.len(), behind)));
+        targets.push(target);
+    }
+    for (own, behind) in behind {
+        if let Some(own) = targets.get(own) {
+            check_behind(&own.name, behind.get_ref(), &targets)
+                .map_err(|why| wrong(behind.span(), why))?;
+        }
+    }
+    let sources = sources(&targets);
+    for target in &targets {
+        if let Some(series) = series(&sources, &target.name) {
+            return Err(ConfigError::Wrong(format!(
+                "the target '{}' has the name of a series of '{}': give it another one",
+                target.name,
+                series.behind.unwrap_or_default()
+            )));
+        }
+    }
+    Ok(targets)
 }
 
 /// One target, as the file has it; its kind is its section, or what it says.

@@ -107,6 +107,10 @@ impl Kind for Device {
         }
     }
 
+    fn has_series(&self) -> bool {
+        true
+    }
+
     fn series(&self, name: &str) -> Option<Unit> {
         series::unit(name)
     }

@@ -110,6 +110,11 @@ pub trait Kind: Debug + Send + Sync {
         Unit::Seconds
     }
 
+    /// Whether it has series beside its own value.
+    fn has_series(&self) -> bool {
+        false
+    }
+
     /// What the values of a series of it are measured in, by its name behind the name of the target; `None` where it has no such
     /// series.
     fn series(&self, _name: &str) -> Option<Unit> {
