@@ -10,7 +10,10 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 MUSL := x86_64-unknown-linux-musl
 STATIC = $${CARGO_TARGET_DIR:-target}/$(MUSL)/release/plumb
 
-.PHONY: all small static dist install source third-party size docs demo test test-slow record-corpus certify test-vm check bench home-six clean help needs
+# Paths of this machine are no part of it, so that a build elsewhere gives the same bytes.
+REMAP = --remap-path-prefix=$(CURDIR)=plumb --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo
+
+.PHONY: all small static reproducible dist install source third-party size docs demo test test-slow record-corpus certify test-vm check bench home-six clean help needs
 
 needs:
 	@CARGO="$(CARGO)" dist/needs.sh
@@ -20,7 +23,10 @@ all: needs ## Build the release binary
 
 static: ## Build it without libraries, as it is shipped
 	@CARGO="$(CARGO)" dist/needs.sh $(MUSL)
-	$(CARGO) build --release --locked -p plumb --target $(MUSL)
+	RUSTFLAGS="$(REMAP) $$RUSTFLAGS" $(CARGO) build --release --locked -p plumb --target $(MUSL)
+
+reproducible: ## Build that twice, in other folders, and compare: 1 where the bytes differ
+	dist/reproducible.sh
 
 dist: static ## Pack it: a Debian package, a tarball, the kernel of labs in virtual time, and checksums in target/dist
 	lab-kernel/build.sh > /dev/null

@@ -1,4 +1,4 @@
-//! Runs without what they tell of people and places: addresses, names and identifiers are replaced by others, with a key the
+//! Runs without what they show of people and places: addresses, names and identifiers are replaced by others, with a key the
 //! same ones over several files.
 //!
 //! What is free text in a Run keeps only the words that plumb itself writes (`words`), numbers and times; every other word

@@ -11,7 +11,7 @@ use crate::prose::is_counted_word;
 /// without a number that every system has.
 const PLUMBS_OWN: &[&str] = &["plumb lab", "standard input", "lo", "any"];
 
-/// What a code is for, so that no two uses share one (those of addresses are 4, 6 and 48).
+/// What a code is for, so that no two uses share one (addresses have 4, 6 and 48).
 const OF_NAMES: u8 = 100;
 const OF_IDENTIFIERS: u8 = 101;
 const OF_SYSTEMS: u8 = 102;
@@ -168,7 +168,7 @@ impl Redactor {
         let name = text.to_lowercase();
         let bytes: [u8; 16] = code(&self.key, &[&[OF_IDENTIFIERS], name.as_bytes()]);
         let mut digits = u128::from_be_bytes(bytes);
-        // Version 7, as those of Runs have, and the variant of the RFC.
+        // Version 7, as identifiers of Runs have, and the variant of the RFC.
         digits = digits & !(0xf << 76) | 0x7 << 76;
         digits = digits & !(0b11 << 62) | 0b10 << 62;
         self.taken.names.insert(name);
@@ -199,7 +199,7 @@ impl Redactor {
         Some(format!("{scheme}://{authority}{file}"))
     }
 
-    /// Another autonomous system in the place of one, of those that nobody has.
+    /// Another autonomous system in the place of one: a number that is assigned to no network.
     pub(crate) fn system(&mut self, number: Option<u64>) -> u32 {
         let number = number.unwrap_or_default();
         let other = u32::from_be_bytes(code(&self.key, &[&[OF_SYSTEMS], &number.to_be_bytes()]));

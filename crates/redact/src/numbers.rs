@@ -1,4 +1,4 @@
-//! What is a number, a time or a version, and names nobody.
+//! What is a number, a time or a version, and names no host and no person.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -22,7 +22,7 @@ fn is_quantity(token: &str) -> bool {
     is_plain(digits) && (unit.is_empty() || Words::is_unit(unit))
 }
 
-/// Digits with at most two dots, as 1.5 and 6.1.0; those of a number of several digits do not begin with 0.
+/// Digits with at most two dots, as 1.5 and 6.1.0; a number of several digits does not begin with 0.
 fn is_plain(digits: &str) -> bool {
     let groups: Vec<&str> = digits.split('.').collect();
     let whole = groups.first().copied().unwrap_or_default();
@@ -69,7 +69,7 @@ fn digits(text: &str, count: usize) -> bool {
     text.len() == count && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The numbers that a version begins with, where it goes on: `6.1.0` of `6.1.0-18-amd64`.
+/// The numbers that a version begins with, where more follows: `6.1.0` of `6.1.0-18-amd64`.
 pub(crate) fn version(token: &str) -> Option<&str> {
     let end = token.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
     let (version, rest) = token.split_at(end);

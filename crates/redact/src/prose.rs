@@ -184,7 +184,7 @@ impl Redactor {
     }
 }
 
-/// Whether dots join the parts of a kernel variable or a field, and not those of a host's name: names of fields and
+/// Whether dots join the parts of a kernel variable or a field, and not the parts of a host's name: names of fields and
 /// variables have an underscore, or begin as these do.
 fn is_dotted(text: &str) -> bool {
     const BEGINNINGS: [&str; 7] = [

@@ -1,4 +1,4 @@
-//! Stands for schemars where no schemas are made. A crate with schemas names it `schemars` unless its feature
+//! Replaces schemars where no schemas are made. A crate with schemas names it `schemars` unless its feature
 //! `schema` is on, so that its types read the same in both; only tests make schemas, and turn it on.
 
 use proc_macro::TokenStream;

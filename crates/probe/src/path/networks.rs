@@ -249,7 +249,7 @@ mod tests {
         let google = &known[&IpAddr::from([8, 8, 8, 8])];
         assert_eq!(google.asn, Some(15169));
         assert_eq!(google.name.as_deref(), Some("GOOGLE - Google LLC, US"));
-        // Nobody is asked for addresses of private networks.
+        // No resolver is asked for addresses of private networks.
         let asked: BTreeSet<String> = asked.try_iter().collect();
         assert!(
             asked.iter().all(|name| !name.contains("168.192")),
