@@ -13,7 +13,7 @@ STATIC = $${CARGO_TARGET_DIR:-target}/$(MUSL)/release/plumb
 # Paths of this machine are no part of it, so that a build elsewhere gives the same bytes.
 REMAP = --remap-path-prefix=$(CURDIR)=plumb --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo
 
-.PHONY: all small static reproducible dist install source third-party size docs demo test test-slow record-corpus certify test-vm check bench home-six clean help needs
+.PHONY: all small static router reproducible dist install source third-party size docs demo test test-slow record-corpus certify test-vm check bench home-six clean help needs
 
 needs:
 	@CARGO="$(CARGO)" dist/needs.sh
@@ -24,6 +24,11 @@ all: needs ## Build the release binary
 static: ## Build it without libraries, as it is shipped
 	@CARGO="$(CARGO)" dist/needs.sh $(MUSL)
 	RUSTFLAGS="$(REMAP) $$RUSTFLAGS" $(CARGO) build --release --locked -p plumb --target $(MUSL)
+
+router: ## Build measuring, the responder and queue management for a router's flash, and say how large it is packed
+	@CARGO="$(CARGO)" dist/needs.sh $(MUSL)
+	RUSTFLAGS="$(REMAP) $$RUSTFLAGS" $(CARGO) build --profile router --locked -p plumb --target $(MUSL) --no-default-features --features shape
+	dist/openwrt/size.sh $${CARGO_TARGET_DIR:-target}/$(MUSL)/router/plumb
 
 reproducible: ## Build that twice, in other folders, and compare: 1 where the bytes differ
 	dist/reproducible.sh
