@@ -23,6 +23,7 @@ pub mod irtt;
 pub mod keyed;
 pub mod mail;
 pub mod native;
+pub mod ntp;
 pub mod page;
 pub mod path_probe;
 pub mod pcapng;

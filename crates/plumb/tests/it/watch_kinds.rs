@@ -78,6 +78,21 @@ bytes_a_day = "4.4GB"
 every = "42s"
 
 [[target]]
+name = "size"
+host = "moving"
+probe = "mtu"
+every = "20s"
+more_often_than_10s = true
+
+[[target]]
+name = "page"
+host = "server"
+probe = "page"
+url = "http://server:4043/"
+every = "60s"
+more_often_than_10s = true
+
+[[target]]
 name = "disk"
 probe = "command"
 command = ["echo", "42.5 degrees"]
@@ -87,6 +102,7 @@ every = "1s"
 /// A trace beside it sees when the route changes, which the lab does 7 s after its start.
 const SCRIPT: &str = r#"
 cd "$FOLDER"
+trap 'cat said >&2' ERR
 page=http://127.0.0.1:7590
 plumb watch w.toml 2> said &
 watch=$!
@@ -152,8 +168,8 @@ fn routes_delays_rates_and_numbers_are_those_of_the_network() {
          down = [{ type = \"delay\", delay = \"5ms\" }]",
     );
     net.link("first", ["client", "q1"], "");
-    net.link("old", ["q1", "q2"], "");
-    net.link("new", ["q1", "q3"], "");
+    net.link("old", ["q1", "q2"], "mtu = 1400");
+    net.link("new", ["q1", "q3"], "mtu = 1400");
     net.link("old-end", ["q2", "moving"], "");
     net.link("new-end", ["q3", "moving"], "");
     net.add("[[route]]\nnode = \"q3\"\nto = \"moving\"\nvia = \"moving\"");
@@ -207,6 +223,10 @@ fn routes_delays_rates_and_numbers_are_those_of_the_network() {
         assert!(is_it, "{target}: {lowest_s} {log}");
     }
     assert_eq!(metric(&metrics, "value", "disk", "0.5"), 42.5);
+    assert_eq!(metric(&metrics, "packet_bytes", "size", "0.5"), 1400.0);
+    // A connection and the page, then what it names: three round trips at least, and far from ten.
+    let page_s = metric(&metrics, "rtt_seconds", "page", "0.5");
+    assert!((0.12..0.4).contains(&page_s), "{page_s} {log}");
     // 1448 of each 1518 bytes of the line are payload; what slow start takes of 4 s is left out.
     let payload = 20e6 * 1448.0 / 1538.0;
     let share = metric(&metrics, "rate_bits_per_second", "rate", "0.5") / payload;

@@ -2,7 +2,7 @@
 
 use super::kind::Kind;
 use super::settings::{Settings, Wrong};
-use super::{certificate, command, device, one_way, path, rate, round_trip, smtp};
+use super::{certificate, command, device, mtu, ntp, one_way, page, path, rate, round_trip, smtp};
 
 /// Reads the settings of a target, without those that all kinds have.
 type Read = fn(&mut Settings) -> Result<Box<dyn Kind>, Wrong>;
@@ -10,7 +10,7 @@ type Read = fn(&mut Settings) -> Result<Box<dyn Kind>, Wrong>;
 /// A kind with its settings, and its name.
 type Named = (&'static str, Box<dyn Kind>);
 
-const KINDS: [(&str, Read); 15] = [
+const KINDS: [(&str, Read); 18] = [
     ("icmp", round_trip::icmp),
     ("tcp", round_trip::tcp),
     ("dns", round_trip::dns),
@@ -22,9 +22,12 @@ const KINDS: [(&str, Read); 15] = [
     ("irtt", round_trip::irtt),
     ("one-way", one_way::read),
     ("path", path::read),
+    ("mtu", mtu::read),
     ("rate", rate::read),
     ("certificate", certificate::read),
     ("smtp", smtp::read),
+    ("ntp", ntp::read),
+    ("page", page::read),
     ("command", command::read),
 ];
 
