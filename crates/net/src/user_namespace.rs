@@ -14,8 +14,8 @@ use crate::sysctl;
 #[error("{0}")]
 pub struct Obstacle(String);
 
-/// Leaves the caller's user namespace for a new one in which it is root: user and group 0 stand
-/// for the caller's own, and there are no others.
+/// Leaves the caller's user namespace for a new one in which it is root: user and group 0 are
+/// the caller's own, and there are no others.
 ///
 /// Only for a process with a single thread.
 ///

@@ -51,7 +51,7 @@ pub fn visited(run: &Run) -> Visited {
 }
 
 /// The answer where nothing is wrong with what a browser measures: both rates and latency under both loads. An all-clear needs
-/// more than that.
+/// more.
 fn healthy(run: &Run) -> Option<String> {
     let verdict = run.verdict.as_ref()?;
     let is_open = verdict.clearance == Some(Clearance::NotMeasured);

@@ -87,7 +87,7 @@ impl Blocks {
 
 impl Drop for Blocks {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `of` made, to which no reference exists now.
+        // SAFETY: the mapping made by `of`, to which no reference exists now.
         let _ = unsafe { libc::munmap(self.start.as_ptr().cast(), BLOCK_BYTES * BLOCKS) };
     }
 }

@@ -1,7 +1,7 @@
 //! Which hop to probe with which size, how often, and when it is enough. Time comes from the network,
 //! which is a trait, so all of this runs in virtual time.
 //!
-//! `first_look` finds out who answers on the way, up to what size, and how long a full packet takes;
+//! `first_look` finds out who answers on the path, up to what size, and how long a full packet takes;
 //! `sampling` probes until the lines are known.
 
 mod first_look;
