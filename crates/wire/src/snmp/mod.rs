@@ -1,5 +1,5 @@
 //! SNMP as a manager that only reads speaks it: versions 2c (RFC 3416 within the messages of RFC 1901) and 3 with the
-//! user-based security model (RFC 3412, RFC 3414). Bytes are elements ([`ber`]), elements are [`value`]s and [`oid`]s, those
+//! user-based security model (RFC 3412, RFC 3414). Bytes are elements (`ber`), elements are [`value`]s and [`oid`]s, those
 //! a [`pdu`], and that stands in a [`message`] or, secured by [`usm`], in one of version 3. A [`session`] asks an agent and judges
 //! what comes back.
 //!
