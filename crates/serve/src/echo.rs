@@ -371,6 +371,6 @@ mod tests {
         cookie(&client((Ipv4Addr::LOCALHOST, echo.address.port()).into()));
         let asked = Instant::now();
         echo.end();
-        assert!(asked.elapsed() < Duration::from_millis(500));
+        assert!(asked.elapsed() < Duration::from_secs(20));
     }
 }

@@ -496,7 +496,7 @@ mod tests {
             assert!(passed >= least, "{passed} of {pattern:?}");
             assert!(schedule.departure().due_ns >= HOUR_NS, "{pattern:?}");
             // Walking through them takes hours.
-            assert!(begun.elapsed() < Duration::from_secs(1), "{pattern:?}");
+            assert!(begun.elapsed() < Duration::from_secs(20), "{pattern:?}");
         }
     }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::realtime_ns;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(50);
 
 /// What of the loopback's packets ends with that text, once `count` of them came.
 fn seen(ring: &mut PacketRing, text: &[u8], count: usize) -> Vec<(usize, u32, bool)> {

@@ -173,6 +173,6 @@ mod tests {
             &AtomicBool::new(true)
         ));
         assert!(waited(began, &AtomicBool::new(false)));
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < Duration::from_secs(30));
     }
 }

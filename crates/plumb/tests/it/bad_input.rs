@@ -279,7 +279,7 @@ fn a_server_that_dies_is_noticed() {
     drop(responder);
     let output = client.wait_with_output().unwrap();
     assert!(
-        started.elapsed() < Duration::from_secs(8),
+        started.elapsed() < Duration::from_secs(40),
         "{:?}",
         started.elapsed()
     );

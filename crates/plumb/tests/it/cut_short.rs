@@ -12,7 +12,7 @@ use crate::common::{PLUMB, side_by_side, stderr, stdout, words};
 use plumb_model::run::Run;
 
 /// Longest from a signal to the end: what is under way is waited for, and the last round trips.
-const SOON: Duration = Duration::from_secs(8);
+const SOON: Duration = Duration::from_secs(40);
 
 /// Runs plumb and sends it a signal after a while.
 fn signalled(line: &str, name: &str, after: Duration) -> Output {

@@ -333,7 +333,6 @@ fn a_node_is_a_machine_of_its_own() {
 
 #[test]
 fn cells_can_be_changed_and_added_while_it_runs() {
-    need_root();
     let folder = tempfile::tempdir().unwrap();
     let stats = folder.path().join("stats.json");
     let script = "
@@ -350,6 +349,7 @@ fn cells_can_be_changed_and_added_while_it_runs() {
     let output = plumb(&[
         "lab",
         "run",
+        "--virtual",
         "home-cable",
         "--stats",
         stats.to_str().unwrap(),
@@ -405,7 +405,8 @@ fn cells_can_be_changed_and_added_while_it_runs() {
     assert_eq!(changes[0].after, "40ms");
     assert_eq!(changes[4].before, None);
     let began = run["started"].as_str().unwrap();
-    assert!(changes.iter().all(|change| change.at.as_str() < began));
+    // In virtual time, the same millisecond.
+    assert!(changes.iter().all(|change| change.at.as_str() <= began));
 
     let stats: LabStats = serde_json::from_str(&std::fs::read_to_string(&stats).unwrap()).unwrap();
     let last = stats.changes.last().unwrap();

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::common::measured::even_disturbed;
 use crate::common::network::Network;
 use crate::common::slots::Weight;
-use crate::common::{in_lab, refused, slots, stderr, stdout};
+use crate::common::{in_lab, measured_in, refused, slots, stderr, stdout};
 use plumb_lab::disturbance::Disturbance;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::truth::{is_about_the_machine, truth};
@@ -13,7 +13,7 @@ use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
-use plumb_model::run::Run;
+use plumb_model::run::{Ended, Run};
 
 /// A line of the given rate, and what its upload must say.
 fn line(rate_bps: u64) -> Network {
@@ -90,6 +90,27 @@ fn rates_are_those_of_the_line_from_1_mbit_to_5_gbit() {
 }
 
 /// The name of the largest share of time in the upload of a scenario, and the causes of what was found.
+/// Ends a second or two after slow start, and not after the minute that it might last.
+#[test]
+fn a_rate_that_is_steady_ends_it() {
+    let rate = [
+        "rate",
+        "server",
+        "--up",
+        "--duration",
+        "60s",
+        "--until",
+        "steady",
+    ];
+    let measured = measured_in("home-cable", &rate);
+    let [measurement, ..] = measured.run.measurements.as_slice() else {
+        panic!("{:?}", measured.run)
+    };
+    assert_eq!(measurement.ended, Ended::Steady);
+    let lasted_s = measurement.duration_s;
+    assert!((2.0..10.0).contains(&lasted_s), "{lasted_s}");
+}
+
 fn limited_by(scenario: &str) -> (String, Vec<Cause>) {
     let truth = Scenario::load(scenario).unwrap().truth;
     let measure = truth.measure.iter().map(String::as_str);

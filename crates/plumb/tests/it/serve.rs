@@ -158,7 +158,10 @@ fn a_configuration_is_checked_read_and_read_again() {
     let denied = loop {
         match connect() {
             Err(error) => break error.to_string(),
-            Ok(_) => assert!(begun.elapsed() < Duration::from_secs(2), "nobody is denied"),
+            Ok(_) => assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "nobody is denied"
+            ),
         }
         std::thread::sleep(Duration::from_millis(50));
     };

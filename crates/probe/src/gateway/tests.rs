@@ -89,7 +89,7 @@ fn asked(answer: impl Fn(&mut std::net::TcpStream) + Send + 'static) -> (Gateway
 
 #[test]
 fn what_never_ends_is_given_up_in_time() {
-    let silent = |_: &mut std::net::TcpStream| thread::sleep(10 * WITHIN);
+    let silent = |_: &mut std::net::TcpStream| thread::sleep(Duration::from_secs(60));
     let drops = |stream: &mut std::net::TcpStream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
         while stream.write_all(b"<").is_ok() {
@@ -98,7 +98,7 @@ fn what_never_ends_is_given_up_in_time() {
     };
     for (error, took) in [asked(silent), asked(drops)] {
         assert!(matches!(error, GatewayError::TimedOut), "{error}");
-        assert!(took >= WITHIN && took < 5 * WITHIN, "{took:?}");
+        assert!(took >= WITHIN && took < Duration::from_secs(30), "{took:?}");
     }
 }
 
@@ -135,5 +135,5 @@ fn a_gateway_without_upnp_is_silent_and_costs_seconds_at_most() {
     let began = Instant::now();
     let found = Gateway::find(HERE, WITHIN);
     assert!(matches!(found, Err(GatewayError::Silent)), "{found:?}");
-    assert!(began.elapsed() < 5 * WITHIN);
+    assert!(began.elapsed() < Duration::from_secs(20));
 }

@@ -10,7 +10,7 @@ use plumb_wire::iperf3::{CONNECT, CONNECTED, ErrorCode, State, cookie, frame, se
 use crate::common::{Responder, connect_from, in_turn};
 
 /// Longer than anything that is to be waited for here.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(50);
 
 fn responder(config: Config) -> Responder {
     let iperf3 = Wanted {

@@ -93,7 +93,7 @@ fn a_phase_that_nobody_keeps_up_with_ends_in_time() {
         let begun = Instant::now();
         let outcome = run(&mut client, &udp_plan(1, 1, &flow, 500)).unwrap();
         let took = begun.elapsed();
-        assert!(took < Duration::from_secs(2), "{took:?} of {flow:?}");
+        assert!(took < Duration::from_secs(20), "{took:?} of {flow:?}");
         for outcome in &outcome.udp {
             let sender = outcome.result.sender.as_ref().unwrap();
             assert!(sender.sent > 100, "{sender:?} of {flow:?}");
@@ -125,7 +125,7 @@ fn a_client_that_vanishes_leaves_nothing_that_runs() {
                 ServerMessage::Refused {
                     reason: Refusal::Busy,
                     ..
-                } => assert!(begun.elapsed() < Duration::from_secs(2), "{flow:?}"),
+                } => assert!(begun.elapsed() < Duration::from_secs(20), "{flow:?}"),
                 other => panic!("{other:?}"),
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -133,5 +133,5 @@ fn a_client_that_vanishes_leaves_nothing_that_runs() {
     }
     // Some of them still run: the responder stops all the same.
     let took = responder.stop();
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }

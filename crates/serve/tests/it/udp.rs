@@ -146,11 +146,11 @@ fn as_fast_as_possible_ends_with_the_budget() {
     let flow = UdpFlow::new(1000, Pattern::Max);
     let limited = PhasePlan {
         byte_limit: Some(2_000_000),
-        ..udp_plan(1, 0, &flow, 5000)
+        ..udp_plan(1, 0, &flow, 60_000)
     };
     let begun = Instant::now();
     let outcome = run(&mut responder.client(), &limited).unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(4));
+    assert!(begun.elapsed() < Duration::from_secs(40));
     let result = &outcome.udp[0].result;
     assert_eq!(result.sender.as_ref().unwrap().sent, 2000);
     assert_eq!(result.asked_bps, None);

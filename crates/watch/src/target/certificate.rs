@@ -152,13 +152,13 @@ mod tests {
         let probed = probe(plain);
         assert!(probed.value.is_none() && probed.why.unwrap().contains("TLS"),);
         let silent = served(|stream| {
-            thread::sleep(
-                TIMEOUT + Duration::from_secs(1 + u64::from(stream.local_addr().is_err())),
-            )
+            thread::sleep(Duration::from_secs(
+                60 + u64::from(stream.local_addr().is_err()),
+            ))
         });
         let begun = std::time::Instant::now();
         assert_eq!(probe(silent).value, None);
-        assert!(begun.elapsed() < TIMEOUT + Duration::from_secs(2));
+        assert!(begun.elapsed() < Duration::from_secs(30));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);

@@ -254,7 +254,7 @@ fn endless_answers_end() {
     slow.limits.time = Duration::from_millis(700);
     let begun = Instant::now();
     let result = loaded(&slow);
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_secs(30));
     assert_eq!(
         result.objects[0].error.as_deref(),
         Some("not complete within 0.7 s")

@@ -20,7 +20,7 @@ use plumb_wire::native::control::{ClientMessage, ServerMessage, Start, Token};
 use plumb_wire::native::spec;
 
 /// Time to connect and be greeted, on a busy machine.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// As many tests that load the machine go on at once: one after the other they took 57 s of processors in 131 s.
 const TURNS: usize = 4;
