@@ -2,6 +2,8 @@
 
 mod shaper;
 
+pub use shaper::lines as shaper_lines;
+
 use plumb_model::finding::{
     Action, Actor, Finding, InterfaceAction, InterfaceChange, ShaperAction, SysctlAction,
 };

@@ -17,6 +17,7 @@ Examples:
   plumb shape plan eth0 --up 19mbit --down 95mbit    the tc commands of it
   plumb shape plan eth0 --from run.json              what a check advised
   plumb shape plan eth0 --up 19mbit --write openwrt-sqm
+  plumb shape plan wan --up 19mbit --router mikrotik   its own words
   plumb shape apply eth0 --up 19mbit --down 95mbit   undone after 60 s
   plumb shape confirm eth0                           unless confirmed
   plumb shape status eth0 -i 1                       each class, every second

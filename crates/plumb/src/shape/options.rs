@@ -83,7 +83,8 @@ impl ShapeOptions {
         })
     }
 
-    fn request(&self) -> anyhow::Result<Request> {
+    /// What was asked for, before anything of this machine is read.
+    pub(super) fn request(&self) -> anyhow::Result<Request> {
         let run = self.from.as_deref().map(read_run).transpose()?;
         let advised = match (&run, &self.from) {
             (Some(run), Some(file)) => advised(run, self.up.is_some() || self.down.is_some())

@@ -3,17 +3,22 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use plumb_host::render::shaper_lines;
 use plumb_host::shape::apply::possible;
-use plumb_host::shape::plan::{Lacking, Plan};
+use plumb_host::shape::plan::{Lacking, Plan, PlanError};
 use plumb_host::shape::render::{commands, undo};
+use plumb_host::shape::request::Request;
 use plumb_host::shape::write;
 use plumb_model::finding::Action;
+use plumb_model::router::Router;
 use plumb_model::shape::{PLAN_SCHEMA, ShapePlan};
 use plumb_model::units::si;
 use plumb_net::missing;
 
 use super::options::{Planned, ShapeOptions};
 use crate::output::{print, print_json};
+use crate::usage::wrong;
+use crate::words;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -22,6 +27,11 @@ pub(super) struct Arguments {
     /// Write it as files of another system
     #[arg(long, value_enum, value_name = "SYSTEM", conflicts_with = "json")]
     write: Option<System>,
+    /// Write it for a router elsewhere, as its owner types it
+    ///
+    /// Rates and framing alone: other systems have their own words for classes.
+    #[arg(long, value_name = "SYSTEM", conflicts_with_all = ["json", "write"], value_parser = words::any::<Router>())]
+    router: Option<Router>,
     /// Print the plan as JSON
     #[arg(long)]
     json: bool,
@@ -37,6 +47,10 @@ enum System {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(router) = arguments.router {
+        print(&elsewhere(&arguments.shape.request()?, router)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let planned = arguments.shape.plan()?;
     let Planned {
         request,
@@ -50,6 +64,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => print(&text(&planned))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The shapers for a router of another system: nothing of this machine is read.
+fn elsewhere(request: &Request, router: Router) -> anyhow::Result<String> {
+    if request.shapers.is_empty() {
+        return Err(wrong(PlanError::Nothing.to_string()));
+    }
+    let lines = shaper_lines(&request.shapers, router);
+    Ok(lines.join("\n") + "\n")
 }
 
 /// `plumb.shape-plan/1`.

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use crate::common::live::Terminal;
-use crate::common::{PLUMB, refused, stderr, stdout, words};
+use crate::common::{PLUMB, plumb, refused, stderr, stdout, words};
 
 fn says(line: &str, status: i32, words_of: &[&str]) {
     let output = refused(&words(line));
@@ -269,4 +269,33 @@ fn a_host_that_refuses_is_there() {
     let text = format!("{}{}", stdout(&output), stderr(&output));
     assert!(!text.contains("does not answer"), "{text}");
     assert!(text.contains("127.0.0.1 answers"), "{text}");
+}
+
+#[test]
+fn a_shaper_is_planned_for_a_router_elsewhere() {
+    let plan = |router: &str| {
+        let line = [
+            "shape", "plan", "wan", "--up", "18.9mbit", "--router", router,
+        ];
+        plumb(&line)
+    };
+    // A device of that name is on the router alone.
+    for (router, words) in [
+        ("generic", &["SQM", "18900"][..]),
+        ("mikrotik", &["/queue", "cake"]),
+        ("openwrt", &["uci set sqm", "18900"]),
+    ] {
+        let output = plan(router);
+        assert!(output.status.success(), "{router}: {}", stderr(&output));
+        for word in words {
+            assert!(
+                stdout(&output).contains(word),
+                "{word}: {}",
+                stdout(&output)
+            );
+        }
+    }
+    assert_eq!(plan("abacus").status.code(), Some(2));
+    let nothing = plumb(&["shape", "plan", "wan", "--router", "generic"]);
+    assert_eq!(nothing.status.code(), Some(2), "{}", stderr(&nothing));
 }

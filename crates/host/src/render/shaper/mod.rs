@@ -39,7 +39,7 @@ fn of(router: Router) -> Rendering {
 }
 
 /// The lines for that router, of one direction or of both, with where they are from.
-pub(super) fn lines(actions: &[ShaperAction], router: Router) -> Vec<String> {
+pub fn lines(actions: &[ShaperAction], router: Router) -> Vec<String> {
     let Rendering { lines, source } = of(router);
     let mut lines = match lines {
         Lines::OfEach(lines) => actions.iter().flat_map(lines).collect(),
