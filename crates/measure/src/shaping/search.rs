@@ -46,6 +46,10 @@ const SAME_RATIO: f64 = 0.02;
 /// A load that carries less of the rate than this has not filled it.
 const FILLS_RATIO: f64 = 0.9;
 
+/// A shaper above what passed without one, of which less passes than this part, holds nothing up: the line does, and TCP takes
+/// longer than a block to fill its queue.
+const SHAPED_RATIO: f64 = 0.985;
+
 /// A processor is full that was idle for less than the rest of this, and holds a shaper up that carries less than this part of
 /// its rate, and of what passed without it: what TCP leaves of a rate behind CoDel is more.
 const FULL_RATIO: f64 = 0.97;
@@ -200,7 +204,8 @@ impl Search {
 
     fn record_on(&mut self, rate_bps: f64, block: Block) {
         // A load that did not fill the rate has tried what it carried.
-        let passes = block.passes() && !self.is_held(&block);
+        let is_shaped = !self.is_held(&block) && !self.is_above_the_line(rate_bps, &block);
+        let passes = block.passes() && is_shaped;
         let tried_bps = match block.carried_bps < rate_bps * FILLS_RATIO && passes {
             true => block.carried_bps,
             false => rate_bps,
@@ -234,9 +239,19 @@ impl Search {
         }
     }
 
+    fn is_above_the_line(&self, rate_bps: f64, block: &Block) -> bool {
+        let is_above = self.off_bps().is_some_and(|off_bps| rate_bps > off_bps);
+        is_above && block.carried_bps < rate_bps * SHAPED_RATIO
+    }
+
     fn is_held(&self, block: &Block) -> bool {
-        let off_bps = mean(self.off_blocks().map(|block| block.carried_bps));
+        let off_bps = self.off_bps();
         off_bps.is_some_and(|off_bps| block.is_held(off_bps))
+    }
+
+    /// What was carried without a shaper.
+    fn off_bps(&self) -> Option<f64> {
+        mean(self.off_blocks().map(|block| block.carried_bps))
     }
 
     /// The rate to confirm, when it is known closely.
@@ -270,7 +285,7 @@ impl Search {
             };
             let on = || self.blocks.iter().filter(on);
             Some(Trade {
-                off_bps: mean(self.off_blocks().map(|block| block.carried_bps))?,
+                off_bps: self.off_bps()?,
                 on_bps: mean(on().map(|block| block.carried_bps))?,
                 off_added_s: mean(self.off_blocks().map(|block| block.added_p95_s))?,
                 on_added_s: mean(on().map(|block| block.added_p95_s))?,

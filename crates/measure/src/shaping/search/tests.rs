@@ -76,3 +76,28 @@ fn nothing_carried_ends_it_too() {
     assert!(blocks <= MOST_BLOCKS);
     assert_eq!(search.finish().rate_bps, None);
 }
+
+/// A line of 100 Mbit/s: what is shaped to more than that adds little in a block, as TCP has yet to fill the queue, and carries
+/// no more than the line.
+#[test]
+fn a_rate_above_the_lines_does_not_pass_because_its_queue_is_not_full_yet() {
+    const LINE_BPS: f64 = 100e6;
+    let mut search = Search::default();
+    while let Some(next) = search.next() {
+        let (rate_bps, added_p95_s) = match next {
+            Try::Off => (None, 0.25),
+            Try::Rate(rate_bps) if rate_bps <= LINE_BPS => (Some(rate_bps), 0.001),
+            Try::Rate(rate_bps) if rate_bps <= 1.1 * LINE_BPS => (Some(rate_bps), 0.026),
+            Try::Rate(rate_bps) => (Some(rate_bps), 0.042),
+        };
+        search.record(Block {
+            rate_bps,
+            carried_bps: rate_bps.unwrap_or(LINE_BPS).min(LINE_BPS),
+            added_p95_s,
+            busiest_ratio: None,
+        });
+    }
+    let outcome = search.finish();
+    let ratio = outcome.rate_bps.unwrap() / LINE_BPS;
+    assert!((0.9..=1.02).contains(&ratio), "{outcome:?}");
+}
