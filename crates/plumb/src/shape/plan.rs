@@ -71,8 +71,13 @@ fn elsewhere(request: &Request, router: Router) -> anyhow::Result<String> {
     if request.shapers.is_empty() {
         return Err(wrong(PlanError::Nothing.to_string()));
     }
-    let lines = shaper_lines(&request.shapers, router);
-    Ok(lines.join("\n") + "\n")
+    let lines = shaper_lines(&request.shapers, router).join("\n");
+    Ok(match router {
+        Router::Generic => format!(
+            "In the router's menus, switch on SQM (smart queue management, QoS) with\n{lines}\n"
+        ),
+        _ => lines + "\n",
+    })
 }
 
 /// `plumb.shape-plan/1`.
