@@ -1,6 +1,8 @@
 //! Whether a path reaches what was asked for: a rate, a round trip under load, what is paid for.
 
+use plumb_model::direction::OneDirection;
 use plumb_model::finding::{Cause, Finding, Place, Severity};
+use plumb_model::goal::Expected;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 use plumb_model::units::{human_seconds, si};
@@ -8,7 +10,7 @@ use plumb_model::units::{human_seconds, si};
 use crate::Case;
 
 /// TCP's payload is 94.9 % of what a line carries (1448 of 1526 bytes with Ethernet's framing), and TCP leaves a reserve.
-const OF_PLAN_RATIO: f64 = 0.9;
+const OF_LINE_RATIO: f64 = 0.9;
 
 /// Something that was asked for, and what was measured of it.
 pub(crate) struct Judged<'a> {
@@ -25,8 +27,7 @@ pub(crate) enum Wanted {
     Rate {
         bps: f64,
         wanted_bps: f64,
-        /// Whether it is what is paid for.
-        paid: bool,
+        expected: Expected,
     },
     RoundTrip {
         rtt_s: f64,
@@ -39,28 +40,23 @@ pub(crate) fn judged<'a>(case: &Case<'a>) -> Vec<Judged<'a>> {
     let Some(asked) = case.asked else {
         return Vec::new();
     };
-    let paid = |direction| {
-        let plan = asked.plan.filter(|_| asked.rate_bps.is_none())?;
-        Some(match direction {
-            Direction::Up => plan.up_bps,
-            _ => plan.down_bps,
-        })
-    };
     let mut all = Vec::new();
-    for direction in [Direction::Down, Direction::Up] {
-        let wanted = asked.rate_bps.map(|bps| (bps, 1.0, false));
-        let wanted = wanted.or_else(|| Some((paid(direction)?, OF_PLAN_RATIO, true)));
-        if let (Some((wanted_bps, ratio, paid)), Some(carried)) = (
-            wanted.filter(|(bps, ..)| *bps > 0.0),
-            case.full_load(direction),
-        ) {
+    for one in [OneDirection::Down, OneDirection::Up] {
+        let direction = Direction::from(one);
+        if let (Some((wanted_bps, expected)), Some(carried)) =
+            (asked.expected_bps(one), case.full_load(direction))
+        {
+            let ratio = match expected {
+                Expected::Asked => 1.0,
+                Expected::Paid | Expected::Port => OF_LINE_RATIO,
+            };
             let (bps, limit) = (carried.bps(), ratio * wanted_bps);
             all.push(Judged {
                 direction,
                 wanted: Wanted::Rate {
                     bps,
                     wanted_bps,
-                    paid,
+                    expected,
                 },
                 limit,
                 reached: bps >= limit,
@@ -93,13 +89,13 @@ pub fn reached(run: &Run) -> Vec<String> {
         Wanted::Rate {
             bps,
             wanted_bps,
-            paid,
+            expected,
         } => format!(
             "Goal reached: {} {} of {} {}.",
             judged.direction.name(),
             si(bps, "bit/s"),
             si(wanted_bps, "bit/s"),
-            if paid { "paid for" } else { "asked for" }
+            expected.words()
         ),
         Wanted::RoundTrip { rtt_s, wanted_s } => format!(
             "Goal reached: round trips under load last {} at most (95 %), asked for {}.",
@@ -108,6 +104,28 @@ pub fn reached(run: &Run) -> Vec<String> {
         ),
     };
     reached.map(sentence).collect()
+}
+
+/// What of a declared cable between the two machines is not so, or not known. None where no cable was declared.
+pub fn cable(run: &Run) -> Option<String> {
+    let cable = run.asked.as_ref()?.cable?;
+    let case = Case::of(run);
+    let reached = case.routes().find(|route| route.result.reached);
+    let routers = reached.map(|route| route.result.hops.len().saturating_sub(1));
+    Some(match (routers, cable.port_bps) {
+        (Some(routers @ 1..), _) => {
+            let s = if routers == 1 { "" } else { "s" };
+            format!("No cable alone joins these machines: the path has {routers} router{s}.")
+        }
+        (_, None) => {
+            "The driver does not report the speed of the port: give it (--back-to-back=10Gbit/s)."
+                .to_owned()
+        }
+        (_, Some(port_bps)) => format!(
+            "Back to back: {} are expected of both ports; what is missing is of the machines or the cable.",
+            si(port_bps, "bit/s")
+        ),
+    })
 }
 
 /// Says in the fix of each goal that is missed what explains it: the worst other finding in its place.

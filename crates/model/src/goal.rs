@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::direction::OneDirection;
 use crate::vocabulary;
 
 vocabulary! {
@@ -72,9 +73,57 @@ pub struct Asked {
     /// Rates that are paid for. Absent where they were not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<LinePlan>,
+    /// The cable that joins the two machines, with nothing between them. Absent where none was declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cable: Option<Cable>,
     /// What the user complains of. Absent where nothing was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complaint: Option<Complaint>,
+}
+
+/// A cable from one machine to the other, back to back.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cable {
+    /// Rate of the slower of the two ports, in bit/s, which both run at. Null where it is not known.
+    pub port_bps: Option<f64>,
+}
+
+impl Asked {
+    /// The rate that a direction is to reach, and what asks for it: the rate that was asked for, else what is paid for, else the cable's
+    /// port. None where there is none of them.
+    pub fn expected_bps(&self, direction: OneDirection) -> Option<(f64, Expected)> {
+        let plan = self.plan.map(|plan| match direction {
+            OneDirection::Up => plan.up_bps,
+            OneDirection::Down => plan.down_bps,
+        });
+        let port_bps = self.cable.and_then(|cable| cable.port_bps);
+        let asked = self.rate_bps.map(|bps| (bps, Expected::Asked));
+        let paid = plan.map(|bps| (bps, Expected::Paid));
+        let port = port_bps.map(|bps| (bps, Expected::Port));
+        asked.or(paid).or(port).filter(|(bps, _)| *bps > 0.0)
+    }
+}
+
+/// Why a rate is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// The user asked for it.
+    Asked,
+    /// It is paid for.
+    Paid,
+    /// The two machines are joined by a cable whose ports run at it.
+    Port,
+}
+
+impl Expected {
+    /// As in "of 1 Gbit/s paid for".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Asked => "asked for",
+            Self::Paid => "paid for",
+            Self::Port => "of the port",
+        }
+    }
 }
 
 /// Rates of a line as they are sold.

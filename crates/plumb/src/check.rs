@@ -7,7 +7,7 @@ mod repeat;
 mod several;
 mod via;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,7 @@ use plumb_model::finding::Severity;
 use plumb_model::goal::{Effort, Purpose};
 use plumb_model::run::Run;
 use plumb_model::units::human_seconds;
+use plumb_report::changed::{Changed, Other};
 use plumb_report::text;
 use plumb_wire::native::spec::PORT;
 use plumb_wire::url::Url;
@@ -34,6 +35,7 @@ use plumb_wire::url::Url;
 use crate::capture::Beside;
 use crate::exit::{Ends, FOUND, stop_flag};
 use crate::far_end::{self, Protocol, Sought, servers};
+use crate::judged;
 use crate::load_options::LoadOptions;
 use crate::mix::Mix;
 use crate::output::{JSON, LiveOutput, say};
@@ -64,6 +66,8 @@ Examples:
   plumb check --for call server    what matters for calls first
   plumb check --plan 1000/50 server
                                    compared with what is paid for, in Mbit/s
+  plumb check --back-to-back server
+                                   compared with the ports of a cable between both
 
 Limits: a loaded direction names the direction of a queue, not the device. Phases shorter than about 15 s do not see \
 large queues whole. The proposed shaper rate assumes 18 bytes of framing. Load flows run CUBIC; another congestion \
@@ -108,6 +112,9 @@ pub(crate) struct Arguments {
     trust: TrustOptions,
     #[command(flatten)]
     load: LoadOptions,
+    /// A saved Run of the same path by a host like this one: show what this host alone has
+    #[arg(long, value_name = "RUN", requires = "host", conflicts_with_all = ["via", "local"])]
+    similar: Option<PathBuf>,
     /// Exit with status 3 when a finding is this severe
     #[arg(long, value_name = "SEVERITY", value_parser = words::some(&[Severity::Warning, Severity::Critical]))]
     fail_on: Option<Severity>,
@@ -157,6 +164,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         });
     }
     let output = arguments.output.begin()?;
+    if let Some(file) = &arguments.similar {
+        // Better known before the line is loaded.
+        judged::read(file)?;
+    }
     // Before the client's threads start, so that none of them is hit.
     let cancel = stop_flag(Ends::ByItself)?;
     let watcher = arguments.output.watcher();
@@ -296,6 +307,10 @@ fn conduct(
             let groups = arguments.load.groups(&defaults, &Mix::default())?;
             let mut plan = arguments.load.plan(&target, defaults, groups);
             plan.until = times.total.map(|total| began + total);
+            let mut asked = asked;
+            if let Some(cable) = &mut asked.cable {
+                cable.port_bps = cable.port_bps.or_else(|| announcement::link_bps(address));
+            }
             plan.asked = Some(asked);
             if let Some(why) = metered {
                 say(format_args!(
@@ -389,6 +404,8 @@ impl Arguments {
             (self.page.is_some(), "--page"),
             (self.load.captures(), "--capture"),
             (self.weighed.is_asked(), "--explain"),
+            (self.similar.is_some(), "--similar"),
+            (self.asked.is_back_to_back(), "--back-to-back"),
         ];
         let given = of_one.into_iter().find(|(given, _)| *given);
         let printed = self.output.of_one_run();
@@ -456,13 +473,18 @@ impl Arguments {
         })
     }
 
-    fn emit(&self, output: crate::output::Begun<'_>, run: Run) -> anyhow::Result<()> {
+    fn emit(&self, output: crate::output::Begun<'_>, mut run: Run) -> anyhow::Result<()> {
+        let beside = |file: &PathBuf| judged::beside(Other::Similar, file, &run);
+        let changed = self.similar.as_ref().map(beside).transpose()?;
+        run.notes.extend(changed.iter().flat_map(Changed::notes));
         let render = match output.details() {
             true => text::render,
             false => text::render_check,
         };
         output.emit_as(run, |run, style| {
-            render(run, style) + &self.weighed.render(run, style)
+            let changed = changed.as_ref();
+            let beside = changed.map(|changed| text::render_changed(changed, style));
+            render(run, style) + &beside.unwrap_or_default() + &self.weighed.render(run, style)
         })
     }
 }

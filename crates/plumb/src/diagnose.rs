@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use plumb_diagnose::since_good::{check_pair, check_path};
+use plumb_diagnose::since_good::check_path;
 use plumb_measure::record::Judgement;
 use plumb_model::run::Run;
 use plumb_report::baseline::baseline;
-use plumb_report::changed::{Changed, changed};
+use plumb_report::changed::{Changed, Other};
 use plumb_report::history::history;
 use plumb_report::places::places;
 use plumb_report::{segments, text};
@@ -31,20 +31,23 @@ pub(crate) struct Arguments {
     /// A Run of the same path from when all was well: show what changed, and which cause that speaks for
     #[arg(long, value_name = "RUN")]
     good: Option<PathBuf>,
+    /// A Run of the same path by a host like this one: show what this host alone has
+    #[arg(long, value_name = "RUN", conflicts_with = "good")]
+    similar: Option<PathBuf>,
     /// Show what is stable over repeats of one check
     ///
     /// And what comes and goes.
-    #[arg(long, conflicts_with_all = ["good", "json", "output", "explain", "details"])]
+    #[arg(long, conflicts_with_all = ["good", "similar", "json", "output", "explain", "details"])]
     repeats: bool,
     /// Show what is near, theirs or far in checks of several hosts
     ///
     /// The checks were made from one place. Theirs is what is in the network of some of the hosts.
-    #[arg(long, conflicts_with_all = ["good", "repeats", "json", "output", "explain", "details"])]
+    #[arg(long, conflicts_with_all = ["good", "similar", "repeats", "json", "output", "explain", "details"])]
     places: bool,
     /// Show between which hosts along one path a fault is
     ///
     /// The Runs are checks of these hosts, given from the nearest to the end of the path.
-    #[arg(long, conflicts_with_all = ["good", "repeats", "places", "output", "explain", "details"])]
+    #[arg(long, conflicts_with_all = ["good", "similar", "repeats", "places", "output", "explain", "details"])]
     via: bool,
     #[command(flatten)]
     router: RouterOption,
@@ -64,15 +67,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.via {
         return of_segments(&arguments.files, arguments.output.json());
     }
-    let good = arguments.good.as_ref();
-    let good = good
-        .map(|good| judged::judged(std::slice::from_ref(good)))
-        .transpose()?;
     let mut judged = judged::judged(&arguments.files)?;
-    if let Some(good) = &good {
-        check_pair(good, &judged)?;
-    }
-    let changed = good.map(|good| changed(&good, &judged));
+    let good = arguments.good.as_ref().map(|good| (Other::Good, good));
+    let similar = arguments.similar.as_ref().map(|run| (Other::Similar, run));
+    let beside = good.or(similar);
+    let changed = beside.map(|(other, file)| judged::beside(other, file, &judged));
+    let changed = changed.transpose()?;
     judged.notes.extend(changed.iter().flat_map(Changed::notes));
     let history = history(&each(&arguments.files)?);
     judged.notes.extend(history.iter().cloned());

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use plumb_diagnose::merge::{Part, merge};
+use plumb_diagnose::since_good::check_pair;
 use plumb_measure::conductor::Conductor;
 use plumb_measure::progress::Nobody;
 use plumb_measure::record::Judgement;
 use plumb_model::run::Run;
+use plumb_report::changed::{Changed, Other, changed};
 
 use crate::capture;
 use crate::output::read_run;
@@ -25,6 +27,13 @@ pub(crate) fn judgement(run: &Run) -> Judgement {
         Some(_) => Judgement::Whole,
         None => Judgement::Part,
     }
+}
+
+/// What is not the same in a Run and a saved one, judged by today's rules.
+pub(crate) fn beside(other: Other, file: &Path, run: &Run) -> anyhow::Result<Changed> {
+    let saved = judged(&[file.to_owned()])?;
+    check_pair(&saved, run)?;
+    Ok(changed(other, &saved, run))
 }
 
 /// One Run of what files hold, with what it means.

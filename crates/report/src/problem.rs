@@ -62,6 +62,9 @@ fn head(run: &Run, said: &Said) -> Vec<(&'static str, String)> {
     let asked = run.asked.as_ref();
     let expected = match asked.filter(|_| said.expected.is_none()) {
         Some(asked) if asked.plan.is_some() => "what is paid for, as below".to_owned(),
+        Some(asked) if asked.cable.is_some() => {
+            "what the ports of a cable between both machines carry, as below".to_owned()
+        }
         Some(asked) if asked.rate_bps.or(asked.rtt_s).is_some() => {
             "what was asked for, as below".to_owned()
         }

@@ -204,23 +204,20 @@ mod tests {
         let targets = config(MANY, "").targets;
         let mut sweeps = Sweeps::new(groups(&targets));
         assert!(sweeps.resume(&targets).unwrap());
-        let mut counts = vec![0; MANY];
+        let mut counts = vec![0_u64; MANY];
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_millis(2500) {
+        while counts.contains(&0) || counts.contains(&1) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{counts:?}");
             for (place, sample, why) in sweeps.seen() {
                 assert!(why.is_none() && sample.unwrap().value.is_some(), "{why:?}");
                 *counts.get_mut(place).unwrap() += 1;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        // A busy machine takes longer than it was asked to.
-        let took_s = begun.elapsed().as_secs_f64();
-        assert!(
-            counts
-                .iter()
-                .all(|count| (f64::from(*count) - took_s).abs() <= 1.0),
-            "{counts:?} in {took_s} s"
-        );
+        // A busy machine is late, and never early.
+        let seconds = begun.elapsed().as_secs() + 2;
+        let most = counts.iter().copied().max().unwrap();
+        assert!(most <= seconds, "{counts:?} in {seconds} s");
         assert!(!sweeps.resume(&targets).unwrap());
         let sweep = sweeps.0[0].sweep.as_ref().unwrap();
         sweep.stop.store(true, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! The path does not reach the rate or the round trip that was asked for, or paid for.
 
+use plumb_model::goal::Expected;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
@@ -35,20 +36,24 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
                 Direction::Both => ("Both directions at once", Place::Path),
             };
             let (field, value, wanted, rule, summary) = match judged.wanted {
-                Wanted::Rate { bps, wanted_bps, paid } => {
-                    let of = if paid { "paid for" } else { "asked for" };
+                Wanted::Rate { bps, wanted_bps, expected } => {
                     let (rate, all) = (si(bps, "bit/s"), si(wanted_bps, "bit/s"));
                     let share = percent(bps / wanted_bps);
-                    let rule = match paid {
-                        true => "rate, against 90 % of the one paid for: headers take 5 %, and TCP a reserve",
-                        false => "rate, against the one asked for",
+                    let rule = match expected {
+                        Expected::Paid => "rate, against 90 % of the one paid for: headers take 5 %, and TCP a reserve",
+                        Expected::Port => "rate, against 90 % of the port's: headers take 5 %, and TCP a reserve",
+                        Expected::Asked => "rate, against the one asked for",
+                    };
+                    let of = match expected {
+                        Expected::Port => "that the ports of the cable carry".to_owned(),
+                        other => format!("that are {}", other.words()),
                     };
                     (
                         "steady_bps",
                         bps,
                         judged.limit,
                         rule,
-                        format!("{doing} carry {rate} of {all} that are {of}, {share}."),
+                        format!("{doing} carry {rate} of {all} {of}, {share}."),
                     )
                 }
                 Wanted::RoundTrip { rtt_s, wanted_s } => (
@@ -71,13 +76,28 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
                 matters_for: Vec::new(),
                 summary,
                 evidence: vec![fact(judged.measurement, field, value, rule, wanted)],
-                fixes: vec![Fix::advice(
-                    Actor::Provider,
-                    "Check with a cable in place of Wi-Fi, and at another time of the day; then show the provider both.",
-                    "The rate that was asked for.",
-                )],
+                fixes: vec![fix(&judged.wanted)],
                 kb: "verdict".to_owned(),
             }
         })
         .collect()
+}
+
+/// Two machines on one cable have no provider.
+fn fix(wanted: &Wanted) -> Fix {
+    match wanted {
+        Wanted::Rate {
+            expected: Expected::Port,
+            ..
+        } => Fix::advice(
+            Actor::ThisHost,
+            "Audit both machines (`plumb host`), then try another cable and another pair of ports.",
+            "What the ports carry.",
+        ),
+        _ => Fix::advice(
+            Actor::Provider,
+            "Check with a cable in place of Wi-Fi, and at another time of the day; then show the provider both.",
+            "The rate that was asked for.",
+        ),
+    }
 }

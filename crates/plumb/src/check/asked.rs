@@ -1,10 +1,12 @@
 //! What a check is asked for: how thorough, for what use, and what is paid for.
 
 use clap::Args;
-use plumb_model::goal::{Asked, Complaint, Effort, LinePlan, Purpose};
+use plumb_model::goal::{Asked, Cable, Complaint, Effort, LinePlan, Purpose};
 use plumb_model::units::parse_duration;
 
-use crate::quantity::rate;
+use plumb_model::units::BitRate;
+
+use crate::quantity::{rate, rate_above_zero};
 use crate::words;
 
 #[derive(Args)]
@@ -30,6 +32,16 @@ pub(crate) struct AskedOptions {
     /// A line that carries as much is healthy.
     #[arg(long, value_name = "DOWN/UP", value_parser = line_plan)]
     plan: Option<LinePlan>,
+    /// HOST is at the other end of a cable, with nothing between: expect what the slower of both ports carries
+    ///
+    /// Its speed is what the driver reports, unless it is given here.
+    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, requires = "host", conflicts_with_all = ["plan", "via"],
+        value_parser = rate_above_zero)]
+    #[expect(
+        clippy::option_option,
+        reason = "an option with a value that may be left out"
+    )]
+    back_to_back: Option<Option<BitRate>>,
     /// The symptom; puts the findings that match it first
     #[arg(long, value_name = "WHAT", value_parser = words::any::<Complaint>())]
     complaint: Option<Complaint>,
@@ -73,6 +85,10 @@ fn line_plan(text: &str) -> Result<LinePlan, String> {
 }
 
 impl AskedOptions {
+    pub(super) fn is_back_to_back(&self) -> bool {
+        self.back_to_back.is_some()
+    }
+
     pub(crate) fn asked(&self) -> Asked {
         let mut asked = Asked {
             effort: match (self.quick, self.thorough) {
@@ -84,6 +100,9 @@ impl AskedOptions {
             plan: self.plan,
             complaint: self.complaint,
             gateway: self.ask_gateway,
+            cable: self.back_to_back.map(|given| Cable {
+                port_bps: given.map(|rate| rate.bps() as f64),
+            }),
             ..Asked::default()
         };
         for goal in &self.goal {

@@ -7,6 +7,7 @@ use flate2::read::GzDecoder;
 use plumb_model::run::Run;
 use serde_json::Value;
 
+use crate::common::network::Network;
 use crate::common::{refused, repository, stderr, stdout};
 
 /// A recorded check, saved as its user would have it.
@@ -137,4 +138,72 @@ fn a_good_run_shows_what_a_bad_one_changed() {
     );
     let repeats = refused(&["diagnose", "--repeats", path(&bad), path(&bad), path(&bad)]);
     assert!(stdout(&repeats).contains("Stable"), "{}", stdout(&repeats));
+}
+
+#[test]
+fn a_host_like_this_one_shows_what_this_host_alone_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let [other, own] =
+        ["home-cable-managed", "home-cable"].map(|name| recorded(name, folder.path()));
+    let diagnosed =
+        |other: &Path, own: &Path| refused(&["diagnose", "--similar", path(other), path(own)]);
+    let differs = stdout(&diagnosed(&other, &own));
+    let head = "What differs between the two hosts speaks for bufferbloat-up (uplink)";
+    assert!(differs.starts_with(head), "{differs}");
+    assert!(differs.contains("What this host alone has"), "{differs}");
+    // The same line from a neighbour: another Run, with another congestion control.
+    let mut neighbour: Value = serde_json::from_str(&fs::read_to_string(&own).unwrap()).unwrap();
+    neighbour["id"] = "neighbour".into();
+    neighbour["local"]["host"]["congestion_control"] = "bbr".into();
+    neighbour["started"] = "2026-11-01T00:00:00Z".into();
+    let file = folder.path().join("neighbour.json");
+    fs::write(&file, neighbour.to_string()).unwrap();
+    let both = stdout(&diagnosed(&file, &own))
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        both.contains("The other host has it too: it is of what both share."),
+        "{both}"
+    );
+    assert!(both.contains("bbr on the other host"), "{both}");
+    assert!(both.contains("was made at another time"), "{both}");
+    // Before anything is sent.
+    let missing = refused(&["check", "127.0.0.1", "--similar", "/nonexistent.json"]);
+    assert_eq!(missing.status.code(), Some(1), "{}", stderr(&missing));
+    assert!(
+        stderr(&missing).contains("/nonexistent.json"),
+        "{}",
+        stderr(&missing)
+    );
+}
+
+#[test]
+fn a_cable_is_compared_with_its_port() {
+    let line = |rate: &str| {
+        let cell = format!(
+            r#"{{ type = "shaper", rate = "{rate}", queue = {{ type = "fifo", limit = "30ms" }} }}"#
+        );
+        let delay = r#"{ type = "delay", delay = "200us" }"#;
+        Network::served_line(&format!("{cell}, {delay}"), &format!("{cell}, {delay}"))
+    };
+    let checked = |network: Network, options: &[&str]| {
+        let command = [&["plumb", "check", "server", "--quick"], options].concat();
+        let output = network.run(&command);
+        stdout(&output)
+    };
+    let slow = checked(line("60mbit"), &["--back-to-back=100mbit", "--details"]);
+    assert!(slow.contains("that the ports of the cable carry"), "{slow}");
+    let full = checked(line("100mbit"), &["--back-to-back=100mbit"]);
+    assert!(
+        full.contains("100 Mbit/s are expected of both ports"),
+        "{full}"
+    );
+    assert!(full.contains("of 100 Mbit/s of the port"), "{full}");
+    assert!(
+        !full.contains("that the ports of the cable carry"),
+        "{full}"
+    );
+    let unknown = checked(line("100mbit"), &["--back-to-back"]);
+    assert!(unknown.contains("does not report the speed"), "{unknown}");
 }

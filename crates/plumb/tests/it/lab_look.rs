@@ -17,7 +17,7 @@ fn lab_run(options: &[&str], command: &[&str]) -> (tempfile::TempDir, String) {
     let output = output_of(
         Command::new(PLUMB)
             .current_dir(&folder)
-            .args(["lab", "run"])
+            .args(["lab", "run", "--virtual"])
             .arg(file.path())
             .args(options)
             .arg("--")

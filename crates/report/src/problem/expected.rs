@@ -1,6 +1,7 @@
 //! What was expected beside what was measured.
 
 use plumb_model::context::Phase;
+use plumb_model::direction::OneDirection;
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
 
@@ -37,15 +38,13 @@ pub(super) fn table(run: &Run) -> Table {
 
 /// What a direction alone carried, and what is paid for or asked for.
 fn rate(run: &Run, direction: Direction) -> Option<Row> {
+    let one = match direction {
+        Direction::Up => OneDirection::Up,
+        Direction::Down | Direction::Both => OneDirection::Down,
+    };
     let asked = run.asked.as_ref();
-    let paid = asked.and_then(|asked| {
-        let plan = asked.plan?;
-        Some(match direction {
-            Direction::Up => plan.up_bps,
-            Direction::Down | Direction::Both => plan.down_bps,
-        })
-    });
-    let wanted = asked.and_then(|asked| asked.rate_bps).or(paid);
+    let wanted = asked.and_then(|asked| asked.expected_bps(one));
+    let wanted = wanted.map(|(bps, _)| bps);
     let of_phase = run.measurements.iter().filter(|measurement| {
         let is_plain = measurement.context.experiment.is_none();
         is_plain && registry::phase(measurement) == Phase::from(direction)

@@ -1,4 +1,4 @@
-//! What changed since a good Run, for the terminal.
+//! What is not the same as in another Run, for the terminal.
 
 use super::layout::{BOLD, Page};
 use super::style::Style;
@@ -12,7 +12,7 @@ pub fn render_changed(changed: &Changed, style: &Style) -> String {
     page.blank();
     page.warned(&changed.warnings);
     let parts = [
-        ("What the change speaks for", &changed.speaks_for),
+        (changed.words.title, &changed.speaks_for),
         ("What else was found", &changed.others),
         ("What is not the same", &changed.facts),
     ];

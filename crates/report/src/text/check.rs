@@ -197,6 +197,9 @@ fn head(run: &Run, most: Room) -> Vec<Line> {
     });
     let text = format!("{}{sure}", verdict.headline);
     lines.extend(painted(BOLD, fitted("", &text, most.headline)));
+    if let Some(cable) = goals::cable(run) {
+        lines.extend(painted(FAIR, fitted("", &cable, 2)));
+    }
     for reached in goals::reached(run).iter().take(2) {
         lines.extend(painted(GOOD, fitted("", reached, 1)));
     }
