@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use plumb_model::goal::Asked;
 use plumb_net::netlink::interface_name;
-use plumb_net::route::next_hop;
+use plumb_net::route::default_routes;
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::gateway::AskGateway;
 use crate::idle::IdlePath;
-use crate::near_hops::ANYWHERE;
 use crate::parts::Parts;
 use crate::probes::Aim;
 use crate::progress::Watcher;
@@ -40,7 +39,7 @@ pub fn run(
     watcher: &dyn Watcher,
     stop: &Arc<AtomicBool>,
 ) -> Result<Conducted, MeasureError> {
-    let [v4, v6] = ANYWHERE.map(|to| next_hop(to).ok().flatten());
+    let [v4, v6] = default_routes().unwrap_or_default();
     let way = v4.as_ref().or(v6.as_ref());
     let gateway = way.and_then(|hop| hop.gateway);
     let until = Instant::now() + time;

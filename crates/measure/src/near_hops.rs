@@ -2,20 +2,13 @@
 //! Where the round trip to the gateway grows under load, it is Wi-Fi or the local network that
 //! delays; where it does not, it is the line.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{PathPlace, PathQueueing, PlaceLatency, PlaceMethod};
 use plumb_net::route::next_hop;
 use plumb_probe::hop::answerer;
-
-/// Addresses that represent the Internet: they are for documentation (RFC 5737, RFC 3849), and nothing is sent there;
-/// the kernel is only asked for its route to them.
-pub const ANYWHERE: [IpAddr; 2] = [
-    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
-];
 
 /// A place on the way, and what makes it answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

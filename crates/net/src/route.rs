@@ -26,6 +26,18 @@ pub fn next_hop_by(to: IpAddr, outlet: &Outlet) -> Result<Option<NextHop>, Netli
     Netlink::open()?.find_route(to, outlet.source, interface)
 }
 
+/// The first steps of the default routes of IPv4 and of IPv6, where there are any.
+///
+/// # Errors
+/// Errors of the kernel.
+pub fn default_routes() -> Result<[Option<NextHop>; 2], NetlinkError> {
+    let mut netlink = Netlink::open()?;
+    Ok([
+        netlink.default_route(libc::AF_INET as u8)?,
+        netlink.default_route(libc::AF_INET6 as u8)?,
+    ])
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

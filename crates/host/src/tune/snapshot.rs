@@ -65,10 +65,14 @@ impl Snapshot {
             .filter_map(|sysctl| Some((sysctl.key, sysctl.value?)))
             .collect();
         let machine = machine::machine(source);
-        let index = route::next_hop(towards.unwrap_or(FAR_AWAY))
-            .ok()
-            .flatten()
-            .map(|hop| hop.interface);
+        let hop = match towards {
+            Some(towards) => route::next_hop(towards).ok().flatten(),
+            None => {
+                let defaults = route::default_routes().unwrap_or_default();
+                defaults.into_iter().flatten().next()
+            }
+        };
+        let index = hop.map(|hop| hop.interface);
         let interface = index.and_then(|index| interface::interfaces(source, Some(index)).pop());
         let mut qdiscs = queues::qdiscs(source);
         qdiscs.retain(|q| Some(&q.interface) == interface.as_ref().map(|i| &i.name));
@@ -156,6 +160,3 @@ impl Snapshot {
         Available::by_module(self.modules.has(&format!("sch_{kind}")))
     }
 }
-
-/// A distant address, reached by the same first hop as most paths (RFC 5737).
-const FAR_AWAY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));

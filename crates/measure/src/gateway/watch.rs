@@ -13,11 +13,10 @@ use plumb_model::results::gateway::GatewayResult;
 use plumb_model::series::{Series, Unit};
 use plumb_net::clock;
 use plumb_net::netlink::interface_name;
-use plumb_net::route::next_hop;
+use plumb_net::route::{default_routes, next_hop};
 use plumb_probe::gateway::{Gateway, GatewayError};
 
 use super::counter::Counter;
-use crate::near_hops::ANYWHERE;
 use crate::record::Measured;
 
 /// How long it is searched for, with its description: devices spread their answers over a second, and are asked twice.
@@ -129,12 +128,12 @@ impl Drop for Watch {
     }
 }
 
-/// The IPv4 gateway towards an address, or towards anywhere where that is not reached over one, and the folder of this
+/// The IPv4 gateway towards an address, or of the default route where that is not reached over one, and the folder of this
 /// host's counters of the interface that leads there.
 fn gateway(towards: IpAddr) -> Option<(Ipv4Addr, PathBuf)> {
-    let [anywhere, _] = ANYWHERE;
-    [towards, anywhere].into_iter().find_map(|to| {
-        let hop = next_hop(to).ok()??;
+    let [default, _] = default_routes().unwrap_or_default();
+    let own = next_hop(towards).ok().flatten();
+    [own, default].into_iter().flatten().find_map(|hop| {
         let Some(IpAddr::V4(address)) = hop.gateway else {
             return None;
         };

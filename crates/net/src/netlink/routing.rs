@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::attribute::{address, attributes, bytes_at, encode, number, text};
+use super::attribute::{address, attributes, bytes_at, encode, number, text, u32_at};
 use super::connection::{CREATE, EXCLUSIVE, Message, REPLACE};
 use super::neighbour::RTM_NEWADDR;
 use super::{LOCAL_TABLE, MAIN_TABLE, Netlink, NetlinkError, NextHop, family};
@@ -24,6 +24,7 @@ const DESTINATION: u16 = 1;
 const SOURCE: u16 = 2;
 const INTERFACE: u16 = 4;
 const GATEWAY: u16 = 5;
+const PRIORITY: u16 = 6;
 const NEXT_HOPS: u16 = 9;
 const TABLE: u16 = 15;
 const VIA: u16 = 18;
@@ -218,6 +219,17 @@ impl Netlink {
         Ok(answers.iter().find_map(hop))
     }
 
+    /// The first step of the default route of a family (`AF_*`): of the main table where it has one, and of the least metric.
+    pub(crate) fn default_route(&mut self, family: u8) -> Result<Option<NextHop>, NetlinkError> {
+        let mut head = vec![family];
+        head.resize(ROUTE_HEADER_BYTES, 0);
+        let listed = self.connection.list(RTM_GETROUTE, &head);
+        let listed = listed.map_err(NetlinkError::when(|| "list the routes"))?;
+        let defaults = listed.iter().filter_map(default_of);
+        let best = defaults.min_by_key(|(table, metric, _)| (*table != MAIN_TABLE, *metric));
+        Ok(best.map(|(.., hop)| hop))
+    }
+
     /// Looks up packets with `mark` in `table`, unless the main table knows more of their destination than `to`.
     ///
     /// # Errors
@@ -290,15 +302,53 @@ fn next_hop(interface: u32, attributes: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The table, the metric and the first step of a default route; `None` of other routes.
+fn default_of(message: &Message) -> Option<(u32, u32, NextHop)> {
+    let [_, 0, _, _, table, _, _, UNICAST, ..] = *message.body.as_slice() else {
+        return None;
+    };
+    let attributes = || attributes(message.body.get(ROUTE_HEADER_BYTES..).unwrap_or_default());
+    let of = |kind| attributes().find(|one| one.kind == kind)?.u32();
+    // Over several next hops the first stands for all.
+    let several = attributes().find(|one| one.kind == NEXT_HOPS);
+    let first = several.and_then(|several| first_of(several.value));
+    Some((
+        of(TABLE).unwrap_or(u32::from(table)),
+        of(PRIORITY).unwrap_or(0),
+        hop(message).or(first)?,
+    ))
+}
+
+/// The first of several next hops (`struct rtnexthop`: length, flags, weight, interface; and its attributes).
+fn first_of(hops: &[u8]) -> Option<NextHop> {
+    const HEADER_BYTES: usize = 8;
+    let length = bytes_at(hops, 0).map(u16::from_ne_bytes)?;
+    let own = hops.get(HEADER_BYTES..usize::from(length))?;
+    let (_, gateway) = step(own);
+    Some(NextHop {
+        interface: u32_at(hops, 4)?,
+        gateway,
+    })
+}
+
 /// The first step of a route; `None` where it ends at this host.
 fn hop(message: &Message) -> Option<NextHop> {
     let kind = *message.body.get(7)?;
     if message.kind != RTM_NEWROUTE || kind == LOCAL {
         return None;
     }
+    let (interface, gateway) = step(message.body.get(ROUTE_HEADER_BYTES..)?);
+    Some(NextHop {
+        interface: interface?,
+        gateway,
+    })
+}
+
+/// The interface and the gateway among attributes of a route.
+fn step(bytes: &[u8]) -> (Option<u32>, Option<IpAddr>) {
     let mut interface = None;
     let mut gateway = None;
-    for attribute in attributes(message.body.get(ROUTE_HEADER_BYTES..)?) {
+    for attribute in attributes(bytes) {
         match attribute.kind {
             INTERFACE => interface = attribute.u32(),
             GATEWAY => gateway = attribute.address(),
@@ -317,10 +367,7 @@ fn hop(message: &Message) -> Option<NextHop> {
             _ => {}
         }
     }
-    Some(NextHop {
-        interface: interface?,
-        gateway,
-    })
+    (interface, gateway)
 }
 
 #[cfg(test)]
@@ -333,7 +380,7 @@ mod tests {
 
     use super::*;
     use crate::namespace::Namespaces;
-    use crate::netlink::attribute::{find, u32_at};
+    use crate::netlink::attribute::find;
     use crate::netlink::connection::list;
     use crate::netlink::{interface_index, neighbour};
 
@@ -380,6 +427,46 @@ mod tests {
         );
         assert_eq!(hop(&message(LOCAL, &[by])), None, "this host");
         assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn the_default_route_is_that_of_the_main_table_with_the_least_metric() {
+        let network = Namespaces::create("default", || Ok::<_, io::Error>(())).unwrap();
+        let other = Namespaces::create("beside", || Ok::<_, io::Error>(())).unwrap();
+        network
+            .in_network(|| {
+                let mut netlink = Netlink::open().unwrap();
+                netlink
+                    .add_veth("here", "there", other.net().as_fd())
+                    .unwrap();
+                let here = interface_index("here")?;
+                netlink.set_up(here, None).unwrap();
+                let v4 = libc::AF_INET as u8;
+                netlink.add_address(here, [10, 1, 0, 2].into(), 24).unwrap();
+                let hop = |last| NextHop {
+                    interface: here,
+                    gateway: Some(IpAddr::from([10, 1, 0, last])),
+                };
+                let all = |address: [u8; 4], length| Prefix {
+                    address: address.into(),
+                    length,
+                };
+                // A route to the addresses of documentation is no default route.
+                let documentation = all([192, 0, 2, 0], 24);
+                netlink
+                    .set_route(documentation, &[hop(9)], MAIN_TABLE)
+                    .unwrap();
+                assert_eq!(netlink.default_route(v4).unwrap(), None);
+                let everywhere = all([0, 0, 0, 0], 0);
+                netlink.set_route(everywhere, &[hop(8)], 300).unwrap();
+                assert_eq!(netlink.default_route(v4).unwrap(), Some(hop(8)));
+                netlink
+                    .set_route(everywhere, &[hop(1), hop(3)], MAIN_TABLE)
+                    .unwrap();
+                assert_eq!(netlink.default_route(v4).unwrap(), Some(hop(1)));
+                Ok::<_, io::Error>(())
+            })
+            .unwrap();
     }
 
     /// The check is what the kernel lists after the changes.

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use plumb_measure::near_hops::ANYWHERE;
 use plumb_measure::resolver;
 use plumb_model::addresses::is_private;
-use plumb_net::route::next_hop;
+use plumb_net::route::default_routes;
+use plumb_probe::hop::answerer;
 use plumb_watch::config::Config;
 
 use crate::output::{print, say};
@@ -81,12 +81,19 @@ fn store(file: Option<&Path>) -> &'static str {
     }
 }
 
-/// The router that this machine sends to first.
+/// The router that this machine sends to first, if it answers: one that never does would be an outage without end.
 fn gateway() -> Option<Target> {
-    let hops = ANYWHERE.into_iter().filter_map(|to| next_hop(to).ok()?);
-    // An address of one link alone is of no use without the name of that link.
-    let mut gateways = hops.filter_map(|hop| hop.gateway.filter(|at| !is_of_a_link(*at)));
-    let gateway = gateways.next()?;
+    let hops = default_routes().unwrap_or_default().into_iter().flatten();
+    let (gateway, silent) = choose(hops.filter_map(|hop| hop.gateway), |at| {
+        // Where this user may not ask, it is not known.
+        answerer(at, u8::MAX).map_or(true, |by| by.is_some())
+    });
+    for at in silent {
+        say(format_args!(
+            "the gateway {at} does not answer echo requests, and was left out"
+        ));
+    }
+    let gateway = gateway?;
     Some(Target {
         name: "gateway".to_owned(),
         host: gateway.to_string(),
@@ -97,6 +104,22 @@ fn gateway() -> Option<Target> {
         },
         group: "Home",
     })
+}
+
+/// The first gateway that answers, and those before it that do not. An address of one link alone is of no use without the name
+/// of that link.
+fn choose(
+    gateways: impl Iterator<Item = IpAddr>,
+    answers: impl Fn(IpAddr) -> bool,
+) -> (Option<IpAddr>, Vec<IpAddr>) {
+    let mut silent = Vec::new();
+    for at in gateways.filter(|at| !is_of_a_link(*at)) {
+        match answers(at) {
+            true => return (Some(at), silent),
+            false => silent.push(at),
+        }
+    }
+    (None, silent)
 }
 
 fn is_of_a_link(address: IpAddr) -> bool {
@@ -146,6 +169,16 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_gateway_that_does_not_answer_is_left_out() {
+        let [v4, link, v6]: [IpAddr; 3] =
+            ["192.168.1.1", "fe80::1", "2001:db8::1"].map(|text| text.parse().unwrap());
+        let of = |silent: IpAddr| choose([v4, link, v6].into_iter(), |at| at != silent);
+        assert_eq!(of(link), (Some(v4), vec![]));
+        assert_eq!(of(v4), (Some(v6), vec![v4]));
+        assert_eq!(choose([v6].into_iter(), |_| false), (None, vec![v6]));
+    }
 
     #[test]
     fn the_file_is_one_that_is_read() {
