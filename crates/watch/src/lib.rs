@@ -16,6 +16,7 @@ mod probe;
 pub mod report;
 pub mod sample;
 pub mod schedule;
+mod silence;
 mod snmp;
 pub mod store;
 mod sweep;

@@ -21,7 +21,7 @@ pub(crate) fn cells(month: &Availability) -> [String; 6] {
         unknown => time(unknown),
     };
     [
-        available(month.ratio()),
+        available(month.ratio(), month.watched),
         month.outages.to_string(),
         mean(month.mtbf()),
         mean(month.mttr()),

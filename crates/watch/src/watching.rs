@@ -23,6 +23,7 @@ use crate::page;
 use crate::probe::{News, Prober};
 use crate::sample::Sample;
 use crate::schedule::Schedule;
+use crate::silence::Silence;
 use crate::store::{Queued, Store, StoreError};
 use crate::sweep::{self, Sweeps};
 use crate::target::kind::{Seen, now_us};
@@ -112,6 +113,7 @@ pub fn run(file: &Path, asked: &Asked, say: &dyn Fn(&str)) -> Result<(), WatchEr
         store,
         waiting: Vec::new(),
         complaints: Complaints::default(),
+        silence: Silence::default(),
         under_way: 0,
         busy: BTreeSet::new(),
         news,
@@ -165,6 +167,7 @@ struct Watching<'a> {
     /// Samples that are not written yet.
     waiting: Vec<(String, Sample)>,
     complaints: Complaints,
+    silence: Silence,
     /// Series that were seen, by their names.
     series: BTreeMap<String, Target>,
     under_way: usize,
@@ -420,9 +423,21 @@ impl Watching<'_> {
             if let Some(why) = why {
                 self.complain_of(&format!("{name}, no answer"), Some(why));
             }
-            self.waiting.extend(sample.map(|sample| (name, sample)));
+            if let Some(sample) = sample {
+                self.keep(name, sample);
+            }
         }
         self.sweeps = sweeps;
+    }
+
+    /// Keeps what became of a probe until it is written.
+    fn keep(&mut self, name: String, sample: Sample) {
+        let answered = sample.value.is_some();
+        let targets = self.config.targets.len();
+        if let Some(words) = self.silence.step(&name, answered, sample.sent_us, targets) {
+            (self.say)(&words);
+        }
+        self.waiting.push((name, sample));
     }
 
     fn take(&mut self, name: String, news: News) {
@@ -434,7 +449,7 @@ impl Watching<'_> {
                     let about = format!("{name}, no answer");
                     self.complain_of(&about, Some(why));
                 }
-                self.waiting.push((name, sample));
+                self.keep(name, sample);
             }
             News::NotProbed(why) => self.complain_of(&name, Some(format!("not probed: {why}"))),
             News::Moved { from, to } => {
@@ -596,6 +611,9 @@ impl Watching<'_> {
         // Places of targets refer to the file that is in force.
         self.take_swept();
         self.config = config;
+        if !same {
+            self.silence.forget();
+        }
         if !same && let Err(why) = self.begin(now) {
             (self.say)(&why.to_string());
         }

@@ -66,7 +66,7 @@ pub(super) fn page(config: &Config, store: &Store, now_s: i64) -> Result<String,
             |times| target.kind.unit().words(times.p50_s),
         );
         let probe = target.probe;
-        let up = available(outages.availability());
+        let up = available(outages.availability(), outages.watched);
         let last = last.map_or_else(
             || "none".to_owned(),
             |outage| format!("{}, {}", moment(outage.begin_us), lasted(outage)),

@@ -193,7 +193,7 @@ fn outages(target: &Target, store: &Store, now_s: i64) -> Result<String, StoreEr
         out += &format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             range.word(),
-            available(found.availability()),
+            available(found.availability(), found.watched),
             found.outages.len(),
             mean(found.mtbf()),
             mean(found.mttr()),

@@ -66,9 +66,9 @@ fn a_target_has_its_graph_its_outages_and_its_ranges() {
         page.contains("<svg") && page.contains("var(--loss)\"><title>"),
         "{page}"
     );
-    // Of 19 s that were watched 4 were an outage; the state in the rest of the month is unknown.
+    // Of 19 s that were watched 4 were an outage, which is no share yet; the state in the rest of the month is unknown.
     assert!(
-        page.contains("<tr><td>2023-11</td><td>78.947 %</td><td>1</td><td>15.0 s</td><td>4.0 s</td><td>19.0 s</td><td>13 d 22 h</td></tr>"),
+        page.contains("<tr><td>2023-11</td><td>only 19.0 s watched</td><td>1</td><td>15.0 s</td><td>4.0 s</td><td>19.0 s</td><td>13 d 22 h</td></tr>"),
         "{page}"
     );
     assert!(page.contains("neither up nor down"), "{page}");

@@ -75,14 +75,19 @@ pub(crate) fn clock(at_s: i64, now_s: i64) -> String {
     }
 }
 
-/// The share of the time without outages: three digits more than percent, and none that rounds an outage away.
-pub(crate) fn available(ratio: Option<f64>) -> String {
+/// The share of the watched time without outages: three digits more than percent, and none that rounds an outage away. Of a
+/// time that is too short for a share, how long it was.
+pub(crate) fn available(ratio: Option<f64>, watched: Duration) -> String {
     match ratio.map(|ratio| ratio * 100.0) {
         None => "not watched".to_owned(),
+        Some(_) if watched < LEAST_WATCHED => format!("only {} watched", time(watched)),
         Some(percent) if percent < 100.0 => format!("{:.3} %", percent.min(99.999)),
         Some(_) => "100 %".to_owned(),
     }
 }
+
+/// A share of less time than this says nothing: an outage of a minute is more than one part in a hundred of it.
+const LEAST_WATCHED: Duration = Duration::from_secs(3600);
 
 /// A length of time, in its two largest units.
 pub(crate) fn time(time: Duration) -> String {
@@ -148,8 +153,12 @@ mod tests {
             ["0.0 %", "below 0.1 %", "25.0 %"]
         );
         assert_eq!(moment(1_500_000), "1970-01-01T00:00:01.5Z");
-        assert_eq!(available(Some(0.999_999_9)), "99.999 %");
-        assert_eq!(available(Some(1.0)), "100 %");
+        let day = Duration::from_secs(86_400);
+        assert_eq!(available(Some(0.999_999_9), day), "99.999 %");
+        assert_eq!(available(Some(1.0), day), "100 %");
+        let short = Duration::from_secs(5);
+        assert_eq!(available(Some(0.0), short), "only 5.0 s watched");
+        assert_eq!(available(None, Duration::ZERO), "not watched");
         let times = [0.25, 65.0, 3700.0, 200_000.0].map(|s| time(Duration::from_secs_f64(s)));
         assert_eq!(times, ["0.2 s", "1 min 5 s", "1 h 1 min", "2 d 7 h"]);
     }
