@@ -29,7 +29,8 @@ pub struct Part {
     pub began_s: f64,
 }
 
-/// One Run with what all of them measured, in order of time; each measurement knows which Run it is from. Findings and
+/// One Run with what all of them measured, in order of time; each measurement knows which Run it is from. Of several checks
+/// the newest alone is in it, because each measures the whole path: no sentence may take figures of two. Findings and
 /// verdicts are left out: they belong to the whole. Facts of the hosts come from the first Run that has them.
 ///
 /// # Errors
@@ -37,12 +38,20 @@ pub struct Part {
 /// with any.
 pub fn merge(mut parts: Vec<Part>) -> Result<Run, MergeError> {
     sort_few(&mut parts, |a, b| a.began_s.total_cmp(&b.began_s));
+    refuse_other_paths(&parts)?;
+    let newest = parts.iter().rposition(is_check);
+    let mut at = 0..;
+    parts.retain(|part| {
+        let at = at.next();
+        !is_check(part) || at == newest
+    });
     let zero_s = parts.first().ok_or(MergeError::None)?.began_s;
     let mut whole: Option<Run> = None;
     for Part { mut run, began_s } in parts {
         let id = run.id.clone();
         let (target, lab) = (run.target.take(), run.local.lab.take());
         let (measurements, notes) = (take(&mut run.measurements), take(&mut run.notes));
+        let asked = run.asked.take();
         let whole = whole.get_or_insert(Run {
             findings: Vec::new(),
             verdict: None,
@@ -50,15 +59,10 @@ pub fn merge(mut parts: Vec<Part>) -> Result<Run, MergeError> {
         });
         if let Some(target) = target {
             let known = whole.target.get_or_insert_with(|| target.clone());
-            if known.address != target.address {
-                return Err(MergeError::Paths {
-                    first: known.name.clone(),
-                    other: target.name,
-                });
-            }
             known.host = known.host.take().or(target.host);
         }
         whole.local.lab = whole.local.lab.take().or(lab);
+        whole.asked = whole.asked.take().or(asked);
         for mut measurement in measurements {
             measurement.id = format!("m{}", whole.measurements.len() + 1);
             measurement.at_s += began_s - zero_s;
@@ -72,6 +76,27 @@ pub fn merge(mut parts: Vec<Part>) -> Result<Run, MergeError> {
         }
     }
     whole.ok_or(MergeError::None)
+}
+
+/// Whether a part is a check of the whole path.
+fn is_check(part: &Part) -> bool {
+    let run = &part.run;
+    let cleared = run.verdict.as_ref().and_then(|verdict| verdict.clearance);
+    run.target.is_some() && (run.asked.is_some() || cleared.is_some())
+}
+
+fn refuse_other_paths(parts: &[Part]) -> Result<(), MergeError> {
+    let mut targets = parts.iter().filter_map(|part| part.run.target.as_ref());
+    let Some(first) = targets.next() else {
+        return Ok(());
+    };
+    match targets.find(|target| target.address != first.address) {
+        Some(other) => Err(MergeError::Paths {
+            first: first.name.clone(),
+            other: other.name.clone(),
+        }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +132,28 @@ mod tests {
         let last = whole.measurements.last().unwrap();
         assert!((last.at_s - last_at_s - 60.0).abs() < 1e-9, "{}", last.at_s);
         assert!(whole.findings.is_empty() && whole.verdict.is_none());
+    }
+
+    #[test]
+    fn of_several_checks_the_newest_alone_is_judged() {
+        let check = |id: &str, began_s| {
+            let mut check = part(POLICER, id, began_s);
+            let verdict = plumb_model::finding::Verdict::of_a_part(String::new());
+            check.run.verdict = Some(plumb_model::finding::Verdict {
+                clearance: Some(plumb_model::finding::Clearance::Cleared),
+                ..verdict
+            });
+            check
+        };
+        let single = part(POLICER, "ping", 5.0);
+        let whole = merge(vec![check("new", 100.0), single, check("old", 40.0)]).unwrap();
+        let mut runs: Vec<_> = whole
+            .measurements
+            .iter()
+            .filter_map(|m| m.context.run.as_deref())
+            .collect();
+        runs.dedup();
+        assert_eq!(runs, ["ping", "new"]);
     }
 
     #[test]

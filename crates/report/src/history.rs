@@ -13,13 +13,23 @@ pub fn history(runs: &[Run]) -> Vec<String> {
         return Vec::new();
     };
     let count = runs.len();
+    // What follows is of the newest check.
+    let latest = match runs.iter().rev().find(|run| run.asked.is_some()) {
+        Some(check) => format!(
+            "Below is the check of {}.",
+            heading::started(&check.started)
+        ),
+        None => format!(
+            "The latest: {}",
+            last.verdict
+                .as_ref()
+                .map_or("it has no verdict.", |verdict| verdict.headline.as_str())
+        ),
+    };
     let mut sentences = vec![format!(
-        "{count} Runs, {} to {}. The latest: {}",
+        "{count} Runs, {} to {}. {latest}",
         heading::started(&first.started),
         heading::started(&last.started),
-        last.verdict
-            .as_ref()
-            .map_or("it has no verdict.", |verdict| verdict.headline.as_str())
     )];
     let mut seen: Vec<(Cause, Place)> = Vec::new();
     for (at, run) in runs.iter().enumerate().rev() {

@@ -6,7 +6,7 @@ mod limit;
 use plumb_model::context::Phase;
 use plumb_model::order::sort_few;
 use plumb_model::results::{Direction, SlowStartEnd, TcpSender, ThroughputResult};
-use plumb_model::run::Run;
+use plumb_model::run::{Measurement, Run};
 use plumb_model::units::si;
 
 use crate::carried::{Carried, CarriedBy, Segments};
@@ -55,15 +55,23 @@ impl Show for ThroughputResult {
             let alone = row.phase == row.result.direction.into();
             alone && row.measurement.context.experiment.is_none()
         });
-        let others = |direction: Direction| {
+        let others = |load: &Measurement, direction: Direction| {
             let mut loaded = loaded_latency::loaded(run);
             let beside = loaded.find(|(measurement, latency)| {
-                latency.direction == direction && measurement.context.experiment.is_none()
+                latency.direction == direction
+                    && measurement.context.experiment.is_none()
+                    // Several Runs may be one: a sentence has figures of one of them.
+                    && measurement.context.run == load.context.run
             });
             beside.map(|(_, latency)| latency.increase_s.p95.max(0.0))
         };
-        rows.filter_map(|row| limit::sentence(row.measurement, others(row.result.direction)))
-            .collect()
+        rows.filter_map(|row| {
+            limit::sentence(
+                row.measurement,
+                others(row.measurement, row.result.direction),
+            )
+        })
+        .collect()
     }
 
     fn phase(&self) -> Phase {
@@ -116,11 +124,7 @@ impl Show for ThroughputResult {
 impl Row<'_> {
     /// The name of its row: what flowed, and beside what.
     fn name(&self) -> String {
-        let flow = flow_in_phase(self.phase, self.result.direction);
-        match self.measurement.context.experiment {
-            Some(experiment) => format!("{flow}, {experiment}"),
-            None => flow,
-        }
+        self.flow(self.result.direction)
     }
 
     /// Whether the sending end's record is there: it goes missing with a far end that goes away.

@@ -36,6 +36,12 @@ fn a_finding_is_in_so_many_runs_and_gone_new_or_not_measured_again_since() {
         gone[1..],
         ["bufferbloat-up (uplink): in 2 of 3, gone since 2026-11-04 09:00:00 UTC."]
     );
+    let mut checks = [before(), before(), after()];
+    checks[2].asked = Some(Default::default());
+    assert_eq!(
+        of(checks)[0],
+        "3 Runs, 2026-11-02 09:00:00 UTC to 2026-11-04 09:00:00 UTC. Below is the check of 2026-11-04 09:00:00 UTC."
+    );
     let new = of([after(), before(), before()]);
     assert_eq!(
         new[1..],
