@@ -365,3 +365,11 @@ pub struct NotMeasured {
     /// The option that helps, in the form of the command line; null where none does.
     pub option: Option<String>,
 }
+
+impl NotMeasured {
+    /// What each of several is, separated by commas.
+    pub fn names(all: &[Self]) -> String {
+        let names: Vec<&str> = all.iter().map(|one| one.what.as_str()).collect();
+        names.join(", ")
+    }
+}

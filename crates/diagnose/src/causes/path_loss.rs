@@ -159,7 +159,7 @@ fn while_idle(idle: Idle<'_>) -> Option<Finding> {
         },
         matters_for: Vec::new(),
         summary: format!(
-            "Packets are lost while nothing of ours loads the path: {lost} of {sent} probes got no answer ({:.1} %, and of all at least {:.1} %){doubt}.{}",
+            "Packets are lost while nothing of ours loads the path: {lost} of {sent} probes got no answer ({:.1} % in both directions together, and of all at least {:.1} %){doubt}.{}",
             lost as f64 / sent as f64 * 100.0,
             least * 100.0,
             match ping.corrupted {
@@ -173,7 +173,7 @@ fn while_idle(idle: Idle<'_>) -> Option<Finding> {
             idle.measurement,
             "loss_ratio",
             lost as f64 / sent as f64,
-            "share of idle probes lost, but for those that this host dropped itself (result.dropped_here); a finding where so many losses would be unlikely (2.5 %) under the threshold",
+            "share of idle round trips lost in both directions together, but for those that this host dropped itself (result.dropped_here); a finding where so many losses would be unlikely (2.5 %) under the threshold",
             LOSS_WARNING,
         )],
         fixes: vec![Fix::advice(

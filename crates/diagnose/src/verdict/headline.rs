@@ -124,8 +124,8 @@ fn not_judged(not_measured: &[NotMeasured], quick: bool) -> String {
         return String::new();
     };
     let more = match others {
-        [] => "",
-        _ => " And more, see below.",
+        [] => String::new(),
+        _ => format!(" Not measured either: {}.", NotMeasured::names(others)),
     };
     let helps = first
         .option
@@ -179,6 +179,25 @@ mod tests {
             fixes: Vec::new(),
             kb: String::new(),
         }
+    }
+
+    #[test]
+    fn all_that_was_not_measured_is_named() {
+        let missing = |what: &str| NotMeasured {
+            what: what.to_owned(),
+            why: format!("{what} takes longer"),
+            option: None,
+        };
+        let all = ["latency", "loss", "rates"].map(missing);
+        assert_eq!(
+            not_judged(&all, false),
+            "Not measured: latency, because latency takes longer. Not measured either: loss, rates."
+        );
+        let [first, ..] = all;
+        assert_eq!(
+            not_judged(&[first], false),
+            "Not measured: latency, because latency takes longer."
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) fn with_unexplained(case: &Case<'_>, mut findings: Vec<Finding>) -> V
 
 /// What the findings, worst first, and the measurements come to.
 pub(crate) fn verdict(case: &Case<'_>, scope: Scope, findings: &[Finding]) -> Verdict {
-    let not_measured = requirements::missing(case);
+    let not_measured = requirements::missing(case, findings);
     let clearance = clearance(findings, &not_measured);
     let latency_grade = latency_grade(case, findings, &not_measured);
     match scope {

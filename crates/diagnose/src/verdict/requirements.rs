@@ -2,7 +2,7 @@
 //! that reached the limit of the path.
 
 use plumb_model::context::Experiment;
-use plumb_model::finding::NotMeasured;
+use plumb_model::finding::{Cause, Finding, NotMeasured, Place, Severity};
 use plumb_model::goal::Effort;
 use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
@@ -12,6 +12,7 @@ use plumb_model::units::human_seconds;
 use super::budget;
 use crate::evidence::{CUT_RATIO, Carried};
 use crate::experiment::{hides_loss, shows_no_limit};
+use crate::long_queue::WARNING_S;
 use crate::loss::{LOSS_WARNING, shows_loss};
 use crate::signs::{is_line_known_full, percent};
 use crate::{Case, lengths, reading};
@@ -104,13 +105,27 @@ impl Missing {
 }
 
 /// Everything that an all-clear needs and that is not known, by the reason; a bound that more probes would lower comes last.
-pub(crate) fn missing(case: &Case<'_>) -> Vec<NotMeasured> {
+/// What a finding says is not open.
+pub(crate) fn missing(case: &Case<'_>, findings: &[Finding]) -> Vec<NotMeasured> {
     let idle = idle(case).into_iter();
     let (bound, mut left): (Vec<_>, Vec<_>) = idle.partition(|m| m.need == Need::IdleLoss);
     for direction in [Direction::Up, Direction::Down] {
-        left.extend(rate(case, direction));
+        let explained = is_loss_explained(findings, direction);
+        let of_loss = |missing: &Missing| {
+            let is_loss = matches!(
+                missing.reason,
+                Reason::SmallLost(_) | Reason::SlowerLost(_) | Reason::LossHidden(_)
+            );
+            !(explained && is_loss)
+        };
         let hidden = hides_loss(case, direction).map(Reason::LossHidden);
-        left.extend(hidden.map(|reason| Missing::new(Need::Loss(direction), reason)));
+        let hidden = hidden.map(|reason| Missing::new(Need::Loss(direction), reason));
+        left.extend(
+            rate(case, direction)
+                .into_iter()
+                .chain(hidden)
+                .filter(of_loss),
+        );
     }
     for direction in LOADS {
         left.extend(latency(case, direction));
@@ -126,6 +141,15 @@ pub(crate) fn missing(case: &Case<'_>) -> Vec<NotMeasured> {
         left = rest;
     }
     groups
+}
+
+/// Whether a finding says that the path itself loses packets in that direction.
+fn is_loss_explained(findings: &[Finding], direction: Direction) -> bool {
+    findings.iter().any(|finding| {
+        finding.cause == Cause::PathLoss
+            && finding.severity > Severity::Info
+            && [Place::Path, Place::LocalSegment, Place::line(direction)].contains(&finding.place)
+    })
 }
 
 fn idle(case: &Case<'_>) -> Option<Missing> {
@@ -353,19 +377,28 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
                 .to_owned()
         }
         Reason::ProbesLost(share) => {
-            format!("{} of the probes were lost beside the load", percent(share))
+            format!(
+                "{} of the round trips beside the load were lost, in both directions together",
+                percent(share)
+            )
         }
     };
     let needs: Vec<_> = group.iter().map(|missing| missing.need).collect();
     NotMeasured {
-        what: words(&needs),
+        what: words(case, reason, &needs),
         why,
         option,
     }
 }
 
 /// Needs as a noun: `rates and latency under load`.
-fn words(needs: &[Need]) -> String {
+fn words(case: &Case<'_>, reason: Reason, needs: &[Need]) -> String {
+    let is_short = matches!(reason, Reason::Asked | Reason::Budget | Reason::Ended);
+    // A queue that a short load showed was measured; its whole length was not.
+    let is_queue = |direction: Direction| {
+        let loaded = case.loaded(direction).filter(|_| is_short);
+        loaded.is_some_and(|loaded| loaded.result.increase_s.p95 >= WARNING_S)
+    };
     let name = |direction| match direction {
         Direction::Up => "upload",
         Direction::Down => "download",
@@ -375,7 +408,8 @@ fn words(needs: &[Need]) -> String {
     let all_rates = [Direction::Up, Direction::Down]
         .iter()
         .all(|d| has(&Need::Rate(*d)));
-    let all_latencies = LOADS.iter().all(|d| has(&Need::Latency(*d)));
+    let all_latencies =
+        LOADS.iter().all(|d| has(&Need::Latency(*d))) && !LOADS.iter().any(|d| is_queue(*d));
     let mut words: Vec<String> = Vec::new();
     for need in needs {
         let word = match need {
@@ -388,8 +422,16 @@ fn words(needs: &[Need]) -> String {
             }
             Need::Loss(direction) => format!("the loss of the {} below its rate", name(*direction)),
             Need::Latency(_) if all_latencies => "latency under load".to_owned(),
-            Need::Latency(Direction::Both) => "latency with both directions loaded".to_owned(),
-            Need::Latency(direction) => format!("latency under {}", name(*direction)),
+            Need::Latency(direction) => {
+                let load = match direction {
+                    Direction::Both => "latency with both directions loaded".to_owned(),
+                    direction => format!("latency under {}", name(*direction)),
+                };
+                match is_queue(*direction) {
+                    true => format!("the most that {load} reaches"),
+                    false => load,
+                }
+            }
         };
         if !words.contains(&word) {
             words.push(word);

@@ -4,6 +4,7 @@
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::dscp::BEST_EFFORT;
+use plumb_model::finding::NotMeasured;
 use plumb_model::grade::Grade;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::{
@@ -80,6 +81,8 @@ impl Show for LoadedLatencyResult {
             increase_s: Some(&self.increase_s),
             loss_ratio: Some(self.loss_ratio),
             grade: self.grade,
+            to: None,
+            sent: None,
         })
     }
 
@@ -158,7 +161,11 @@ pub(crate) fn grades(run: &Run) -> Option<String> {
             let phase = flow(l.direction);
             match l.grade {
                 Some(_) if grade::shown(run, l.grade).is_none() => {
-                    format!("{phase}: no grade, because the verdict has none")
+                    format!(
+                        "{phase}: no grade, and no better than {}, because {}",
+                        Grade::of_increase(l.increase_s.p95).name(),
+                        open(run)
+                    )
                 }
                 Some(_) => format!("{phase}: {}", Grade::explain(l.increase_s.p95)),
                 None if carried_nothing(l) => {
@@ -176,6 +183,16 @@ pub(crate) fn grades(run: &Run) -> Option<String> {
         "Grades of latency: table {table}, applied to p95 over the idle median, of all round trips after slow start. {}.",
         each.join(". ")
     ))
+}
+
+/// What keeps a grade from being known.
+fn open(run: &Run) -> String {
+    let verdict = run.verdict.iter();
+    let missing: Vec<_> = verdict.flat_map(|v| &v.not_measured).cloned().collect();
+    match missing.as_slice() {
+        [] => "something is wrong that no cause explains".to_owned(),
+        missing => format!("not all was measured ({})", NotMeasured::names(missing)),
+    }
 }
 
 /// Whether a direction that was loaded carried nothing.
