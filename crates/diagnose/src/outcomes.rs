@@ -68,9 +68,28 @@ pub const REQUIREMENTS: [Requirement; 4] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub application: Purpose,
-    /// 0 is unacceptable, 1 optimal.
-    pub score: f64,
-    pub limit: Limit,
+    pub fares: Fares,
+}
+
+/// What is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fares {
+    Known {
+        /// 0 is unacceptable, 1 optimal.
+        score: f64,
+        limit: Limit,
+    },
+    /// What the path carries in these directions was not measured, and the application needs it.
+    NotMeasured(Vec<Direction>),
+}
+
+/// Which round trip is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Percentile {
+    /// That within which 95 of 100 packets are back.
+    P95,
+    /// The median, where there were too few probes for the other.
+    Median,
 }
 
 /// What sets the score: the worst of all.
@@ -79,8 +98,7 @@ pub enum Limit {
     Latency {
         /// What loaded the path in the measurement with the worst score.
         phase: Phase,
-        /// As far as the samples carry it, such as `95 of 100 packets`.
-        percentile: &'static str,
+        percentile: Percentile,
         rtt_s: f64,
         optimal_s: f64,
         worst_s: f64,
@@ -101,12 +119,11 @@ pub enum Limit {
 /// So many samples lie beyond a percentile before it is one: fewer are chance.
 const BEYOND: f64 = 10.0;
 
-/// The highest percentile that the samples carry, and its name.
-fn percentile(rtt: &Distribution) -> (f64, &'static str) {
-    match rtt.count as f64 {
-        count if count * 0.01 >= BEYOND => (rtt.p99, "99 of 100 packets"),
-        count if count * 0.05 >= BEYOND => (rtt.p95, "95 of 100 packets"),
-        _ => (rtt.p50, "50 of 100 packets"),
+/// The 95th percentile, as far as the samples carry it.
+fn percentile(rtt: &Distribution) -> (f64, Percentile) {
+    match rtt.count as f64 * 0.05 >= BEYOND {
+        true => (rtt.p95, Percentile::P95),
+        false => (rtt.p50, Percentile::Median),
     }
 }
 
@@ -115,17 +132,18 @@ fn worth(value: f64, (optimal, worst): (f64, f64)) -> f64 {
     (1.0 - (value - optimal) / (worst - optimal)).clamp(0.0, 1.0)
 }
 
-/// How each application fares, as far as the Run shows it; none where no round trip was measured. What is not measured
-/// limits nothing, so that the idle path alone flatters.
+/// How each application fares, as far as the Run shows it, always the same applications; none where neither round trips
+/// nor a load were measured. What is not measured limits nothing, so that the idle path alone flatters.
 pub fn outcomes(run: &Run) -> Vec<Outcome> {
     let case = Case::of(run);
-    REQUIREMENTS
-        .iter()
-        .filter_map(|row| outcome(&case, row))
-        .collect()
+    let answered = case.idle().is_some_and(|idle| idle.result.rtt_s.is_some());
+    if !answered && !case.carried_any() {
+        return Vec::new();
+    }
+    REQUIREMENTS.iter().map(|row| outcome(&case, row)).collect()
 }
 
-fn outcome(case: &Case<'_>, row: &Requirement) -> Option<Outcome> {
+fn outcome(case: &Case<'_>, row: &Requirement) -> Outcome {
     let idle = case.idle().and_then(|idle| {
         let lost = idle.lost() as f64 / idle.sent().max(1) as f64;
         Some((Phase::Idle, idle.result.rtt_s?, lost))
@@ -137,7 +155,7 @@ fn outcome(case: &Case<'_>, row: &Requirement) -> Option<Outcome> {
     });
     let seen: Vec<(Phase, Distribution, f64)> = idle.into_iter().chain(loads).collect();
     let mut limits: Vec<(f64, Limit)> = Vec::new();
-    let mut unknown = false;
+    let mut unknown = Vec::new();
     let loaded = case.carried_any();
     for (direction, needed_bps) in [(Direction::Down, row.down_bps), (Direction::Up, row.up_bps)] {
         if needed_bps <= 0.0 {
@@ -149,7 +167,7 @@ fn outcome(case: &Case<'_>, row: &Requirement) -> Option<Outcome> {
             .map(|_| 0.0)
             .or_else(|| Some(case.full_load(direction)?.bps()))
         else {
-            unknown |= loaded;
+            unknown.push(direction);
             continue;
         };
         let score = if bps >= needed_bps { 1.0 } else { 0.0 };
@@ -184,13 +202,17 @@ fn outcome(case: &Case<'_>, row: &Requirement) -> Option<Outcome> {
     }
     // Among equals the last: that under the heaviest load.
     let worst = limits.into_iter().rev();
-    let (score, limit) = worst.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let worst = worst.min_by(|a, b| a.0.total_cmp(&b.0));
     // Where the path was loaded, and not in a direction that it needs, it is unknown whether it fares well.
-    (!unknown || score <= 0.0).then_some(Outcome {
+    let open = loaded && !unknown.is_empty();
+    let fares = match worst {
+        Some((score, limit)) if !open || score <= 0.0 => Fares::Known { score, limit },
+        _ => Fares::NotMeasured(unknown),
+    };
+    Outcome {
         application: row.application,
-        score,
-        limit,
-    })
+        fares,
+    }
 }
 
 #[cfg(test)]
@@ -210,8 +232,30 @@ mod tests {
     #[test]
     fn a_percentile_rests_on_ten_samples_beyond_it() {
         let of = |count: u32| Distribution::of((0..count).map(f64::from)).map(|d| percentile(&d).1);
-        assert_eq!(of(50), Some("50 of 100 packets"));
-        assert_eq!(of(250), Some("95 of 100 packets"));
-        assert_eq!(of(1000), Some("99 of 100 packets"));
+        assert_eq!(of(50), Some(Percentile::Median));
+        assert_eq!(of(200), Some(Percentile::P95));
+        assert_eq!(of(5000), Some(Percentile::P95));
+    }
+
+    #[test]
+    fn an_application_whose_rate_was_not_measured_keeps_its_row() {
+        let mut run = Run::from_json(include_str!("../fixtures/home-cable-managed.json"))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let names = |run: &Run| -> Vec<Purpose> {
+            outcomes(run).iter().map(|row| row.application).collect()
+        };
+        let all = names(&run);
+        assert_eq!(all.len(), REQUIREMENTS.len());
+        run.measurements
+            .retain(|m| m.context.phase != Some(Phase::Down));
+        assert_eq!(names(&run), all);
+        let mut rows = outcomes(&run).into_iter();
+        let video = rows.find(|row| row.application == Purpose::Video);
+        assert_eq!(
+            video.map(|row| row.fares),
+            Some(Fares::NotMeasured(vec![Direction::Down]))
+        );
+        run.measurements.clear();
+        assert_eq!(names(&run), []);
     }
 }

@@ -27,7 +27,7 @@ pub struct Visited {
 #[derive(Debug, Clone, Serialize)]
 struct Fares {
     what: &'static str,
-    /// `good`, `fair` or `bad`.
+    /// `good`, `fair` or `bad`; a dash where it was not measured.
     fares: &'static str,
     why: String,
 }
@@ -36,8 +36,8 @@ struct Fares {
 pub fn visited(run: &Run) -> Visited {
     let fares = outcomes::outcomes(run).into_iter().map(|found| Fares {
         what: outcome::what(found.application),
-        fares: Use::of(found.score).name(),
-        why: outcome::limit(&found.limit),
+        fares: Use::of(&found.fares).name(),
+        why: outcome::why(&found.fares),
     });
     Visited {
         headline: healthy(run).unwrap_or_else(|| {

@@ -92,8 +92,8 @@ pub(super) fn outcomes(run: &Run) -> Vec<OutcomePart> {
         .into_iter()
         .map(|found| OutcomePart {
             what: outcome::what(found.application),
-            use_: Use::of(found.score).name(),
-            why: outcome::limit(&found.limit),
+            use_: Use::of(&found.fares).name(),
+            why: outcome::why(&found.fares),
         });
     each.collect()
 }

@@ -3,7 +3,7 @@
 
 use plumb_diagnose::goals;
 use plumb_diagnose::outcomes::{self, Outcome};
-use plumb_model::finding::{Clearance, Finding, Severity};
+use plumb_model::finding::{Clearance, Finding, NotMeasured, Severity};
 use plumb_model::order::sort_few;
 use plumb_model::run::Run;
 
@@ -210,23 +210,21 @@ fn outcome_lines(run: &Run) -> Vec<Line> {
     let outcomes = outcomes::outcomes(run);
     let line = |outcome: &Outcome| {
         let name = outcome.application.name();
-        let fares = Use::of(outcome.score);
+        let fares = Use::of(&outcome.fares);
         let paint = match fares {
             Use::Good => GOOD,
             Use::Fair => FAIR,
             Use::Bad => BAD,
+            Use::Unknown => FAINT,
         };
         let opening = format!("  {name:<6}{:<5}", fares.name());
-        let why = outcome::limit(&outcome.limit);
-        let room = COLUMNS - opening.chars().count();
-        // The longest are said in fewer words, and none is cut.
-        let why = match why.chars().count() <= room {
-            true => why,
-            false => why.replacen(" packets back", "", 1),
-        };
+        let why = outcome::why_in_short(&outcome.fares);
         painted(paint, fitted(&opening, &why, 2))
     };
-    outcomes.iter().flat_map(line).collect()
+    let mut lines: Vec<Line> = outcomes.iter().flat_map(line).collect();
+    let left_out = outcome::left_out(outcomes.iter().map(|outcome| &outcome.fares));
+    lines.extend(left_out.map(|text| (FAINT, format!("  {text}."))));
+    lines
 }
 
 /// The worst finding, and those besides it.
@@ -328,9 +326,9 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
     // Where nothing else is known, the headline has said the first.
     let said = usize::from(verdict.clearance == Some(Clearance::NotMeasured));
     if let Some(first) = missing.get(said) {
-        let more = match missing.len().saturating_sub(said + 1) {
-            0 => String::new(),
-            more => format!(" And {more} more."),
+        let more = match verdict.not_measured.get(said + 1..) {
+            None | Some([]) => String::new(),
+            Some(more) => format!(" Not measured either: {}.", NotMeasured::names(more)),
         };
         let text = |first: &str| format!("Not measured: {first}{more}");
         let whole = fitted("", &text(first), usize::MAX);

@@ -94,7 +94,10 @@ fn evidence_is_a_sentence_with_numbers_and_units() {
     let text = text(cable);
     assert!(text.contains("· 95th percentile under upload: "), "{text}");
     assert!(text.contains(" ms above idle, limit 60 ms"), "{text}");
-    assert!(text.contains("  call  bad  95 of 100 within "), "{text}");
+    assert!(
+        text.contains("  call  bad  both: 95 of 100 packets back within "),
+        "{text}"
+    );
     assert!(text.contains("Fix on the router: "), "{text}");
 }
 

@@ -14,7 +14,7 @@ fn healthy() -> Run {
     let mut run = crate::sample::after();
     run.findings.clear();
     let verdict = run.verdict.as_mut().unwrap();
-    verdict.headline = "Not measured: something. And more, see below.".to_owned();
+    verdict.headline = "Not measured: something. Not measured either: more.".to_owned();
     verdict.clearance = Some(Clearance::NotMeasured);
     verdict.latency_grade = None;
     verdict.not_measured = vec![NotMeasured {
