@@ -44,6 +44,13 @@ const OVERFLOW_RATIO: f64 = 0.05;
 /// From this increase on, in seconds, a second holds three round trips at most: its rate is the rate of single bursts.
 const SECONDS_APART_S: f64 = 0.3;
 
+/// What operating systems send as the first hop limit: Linux and macOS, Windows, and routers.
+const FIRST_HOP_LIMITS: [u8; 3] = [64, 128, 255];
+
+/// A far end without a router before it is on this host's own segment if it answers within this time while idle, in
+/// seconds: a radio's access takes less, and a provider's line to a far end takes more.
+const SEGMENT_RTT_S: f64 = 0.005;
+
 /// Queues that a load in `direction` fills: on the local network, and on the line.
 pub(crate) fn examine(case: &Case<'_>, direction: Direction) -> Vec<Finding> {
     let loaded = case.loaded(direction);
@@ -152,17 +159,33 @@ fn local(direction: Direction, loaded: Loaded<'_>) -> Option<Finding> {
             "increase of the 95th percentile to the gateway under load over its idle median",
             WARNING_S,
         )],
-        fixes: vec![Fix::advice(
-            Actor::Router,
-            "Make the local segment faster than the line or manage its queue: a cable instead of Wi-Fi, the 5 or 6 GHz band, an access point nearer by, or one whose driver queues fairly for each station (Linux's mac80211 with FQ-CoDel; OpenWrt has it). A shaper on the line does not reach this queue.",
-            format!(
-                "Round trips to the gateway under this load at most {} above idle, instead of {}.",
-                human_seconds(MANAGED_S),
-                human_seconds(increase)
-            ),
-        )],
+        fixes: of_the_segment("the gateway", increase),
         kb: "loaded-latency".to_owned(),
     })
+}
+
+/// What to do about a queue of the segment that ends at such a host.
+fn of_the_segment(end: &str, increase_s: f64) -> Vec<Fix> {
+    vec![Fix::advice(
+        Actor::Router,
+        "A shaper (SQM) on the line does not reach this queue. On Wi-Fi use a cable instead, the 5 or 6 GHz band, a place nearer to the access point, or an access point whose driver limits queued airtime (AQL) and has FQ-CoDel for each station (Linux's mac80211; OpenWrt has it). On a cable use a faster port.",
+        format!(
+            "Round trips to {end} under this load at most {} above idle, instead of {}.",
+            human_seconds(MANAGED_S),
+            human_seconds(increase_s)
+        ),
+    )]
+}
+
+/// Whether the far end is on this host's own segment: no router took from the hop limit of its answers, and they come as
+/// fast as a local network's.
+fn is_on_the_segment(case: &Case<'_>, loaded: Loaded<'_>) -> bool {
+    let idle = case.idle();
+    let hop_limits = idle.iter().flat_map(|idle| &idle.result.hop_limits);
+    let mut hop_limits = hop_limits.map(|seen| seen.hop_limit).peekable();
+    hop_limits.peek().is_some()
+        && hop_limits.all(|limit| FIRST_HOP_LIMITS.contains(&limit))
+        && loaded.result.idle_rtt_s.min < SEGMENT_RTT_S
 }
 
 fn severity(increase_s: f64) -> Severity {
@@ -210,6 +233,21 @@ fn finding(
     let pass = carried.map_or_else(String::new, |carried| {
         format!(" while {} pass", si(carried.bps(), "bit/s"))
     });
+    let on_the_segment = is_on_the_segment(case, loaded);
+    let (place, where_) = match on_the_segment {
+        true => (
+            Place::LocalSegment,
+            " on the first hop, on Wi-Fi or the local network",
+        ),
+        false => (place, ""),
+    };
+    // A phase too short for a steady rate does not show what the line carries.
+    let fixes = match on_the_segment {
+        true => of_the_segment("the far end", increase),
+        false => carried
+            .map(|carried| queue_advice::fixes(line, carried, latency))
+            .unwrap_or_default(),
+    };
     Some(Finding {
         cause,
         place,
@@ -221,7 +259,7 @@ fn finding(
         },
         matters_for: Vec::new(),
         summary: format!(
-            "{} fill a queue and everything else waits in it: round trips go from {} to {}{pass}.",
+            "{} fill a queue{where_} and everything else waits in it: round trips go from {} to {}{pass}.",
             capital(doing),
             human_seconds(latency.idle_rtt_s.p50),
             human_seconds(latency.rtt_s.p95),
@@ -245,10 +283,7 @@ fn finding(
         .into_iter()
         .chain(paced.map(below_the_rate))
         .collect(),
-        // A phase too short for a steady rate does not show what the line carries.
-        fixes: carried
-            .map(|carried| queue_advice::fixes(line, carried, latency))
-            .unwrap_or_default(),
+        fixes,
         kb: "bufferbloat".to_owned(),
     })
 }
