@@ -52,7 +52,7 @@ use excess::excess;
 pub use capacity_notes::capacity_notes;
 pub use case::{Case, Scope};
 pub use latency_grade::grade;
-pub use measured_again::is_measured_again;
+pub use measured_again::{Again, is_measured_again, measured_again};
 pub use reading::STANDARD_INPUT;
 pub use verdict::{local, without_load, without_responder};
 

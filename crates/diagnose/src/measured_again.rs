@@ -4,7 +4,7 @@
 use plumb_model::context::Phase;
 use plumb_model::finding::{Evidence, Finding};
 use plumb_model::json;
-use plumb_model::results::Direction;
+use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{Measurement, Run};
 use serde_json::Value;
 
@@ -19,14 +19,67 @@ const AS_LONG_RATIO: f64 = 0.9;
 /// So large a share of the probes sent before shows their loss again.
 const PROBES_RATIO: f64 = 0.5;
 
+/// A load fills the queue that it filled before where it carries this share of its rate again: a shaper takes less from
+/// it, and a path that loses packets more.
+const RATE_RATIO: f64 = 0.8;
+
+/// Whether a later Run shows what a finding rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// All of it was measured again.
+    Measured,
+    /// Latency was measured beside a load that carried too little to fill the queue.
+    RateTooLow,
+    NotMeasured,
+}
+
 /// Whether everything that a finding of `before` rests on was measured in `after`, too.
 pub fn is_measured_again(finding: &Finding, before: &Run, after: &Run) -> bool {
-    finding.evidence.iter().all(|evidence| {
-        let Some(was) = before.measurement(&evidence.measurement) else {
-            return true;
-        };
+    measured_again(finding, before, after) == Again::Measured
+}
+
+/// The same, and what keeps it from being so.
+pub fn measured_again(finding: &Finding, before: &Run, after: &Run) -> Again {
+    let was_measured = |evidence: &&Evidence| before.measurement(&evidence.measurement).is_some();
+    let evidence = finding.evidence.iter().filter(was_measured);
+    let each = evidence.filter_map(|evidence| {
+        let was = before.measurement(&evidence.measurement)?;
         let mut all = after.measurements.iter();
-        all.any(|is| is_repeated(is, was, evidence, after)) || is_not_asked_for(was, after)
+        let again =
+            all.any(|is| is_repeated(is, was, evidence, after)) || is_not_asked_for(was, after);
+        Some(match again {
+            false => Again::NotMeasured,
+            true if !fills_the_queue(was, before, after) => Again::RateTooLow,
+            true => Again::Measured,
+        })
+    });
+    let mut worst = Again::Measured;
+    for again in each {
+        worst = match (worst, again) {
+            (Again::NotMeasured, _) | (_, Again::NotMeasured) => Again::NotMeasured,
+            (Again::RateTooLow, _) | (_, Again::RateTooLow) => Again::RateTooLow,
+            _ => Again::Measured,
+        };
+    }
+    worst
+}
+
+/// Whether the load beside which latency was measured carries about as much again; true of what is no latency under load.
+fn fills_the_queue(was: &Measurement, before: &Run, after: &Run) -> bool {
+    let Outcome::LoadedLatency(latency) = &was.outcome else {
+        return true;
+    };
+    let phase = was.context.phase;
+    let rate = |run: &Run, direction: Direction| {
+        let of_phase = run.measurements.iter().filter(|m| m.context.phase == phase);
+        let mut carried = of_phase.filter_map(|m| m.outcome.throughput());
+        carried.find_map(|carried| (carried.direction == direction).then_some(carried.bps))
+    };
+    let directions = [Direction::Up, Direction::Down].into_iter();
+    let mut loaded = directions.filter(|one| [*one, Direction::Both].contains(&latency.direction));
+    loaded.all(|direction| {
+        let rates = rate(before, direction).zip(rate(after, direction));
+        rates.is_none_or(|(before, after)| after >= RATE_RATIO * before)
     })
 }
 
@@ -121,7 +174,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use plumb_model::context::Experiment;
     use plumb_model::finding::{Cause, Place};
-    use plumb_model::results::Outcome;
     use plumb_model::results::mtu::MtuResult;
     use serde_json::json;
 
@@ -287,6 +339,15 @@ mod tests {
             let before = lasting(before_s);
             is_measured_again(&found(&before), &before, &lasting(after_s))
         };
+        // A path that loses packets carries too little to fill it.
+        let (before, mut after) = (lasting(15.0), lasting(15.0));
+        let finding = found(&before);
+        for measurement in &mut after.measurements {
+            if let Outcome::Throughput(result) = &mut measurement.outcome {
+                result.bps *= 0.37;
+            }
+        }
+        assert_eq!(measured_again(&finding, &before, &after), Again::RateTooLow);
         assert!(!gone(15.0, 8.0));
         assert!(gone(15.0, 14.0) && gone(60.0, 15.0) && gone(6.0, 5.9));
     }

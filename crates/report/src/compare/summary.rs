@@ -11,7 +11,8 @@ use super::table::{before_and_after, what};
 use crate::number::{self, Scale};
 use crate::phase::{PHASES, flow, when};
 
-/// "Latency under upload: 706 ms → 19.0 ms (grade F → A); upload 18.9 → 17.9 Mbit/s."
+/// "Latency under upload: 706 ms → 19.0 ms (grade F → A); upload 18.9 → 17.9 Mbit/s." Where more is lost than before, that
+/// comes first: what is lost neither waits nor fills a queue.
 pub(super) fn sentence(rows: &[Change], grades: &[GradeChange]) -> String {
     let latencies: Vec<_> = PHASES
         .into_iter()
@@ -24,7 +25,7 @@ pub(super) fn sentence(rows: &[Change], grades: &[GradeChange]) -> String {
     }
     let loads: Vec<_> = told.iter().map(|latency| latency.phase).collect();
     let rates = rates(rows, &loads);
-    let text = [parts.join(", "), rates]
+    let text = [more_lost(rows), parts.join(", "), rates]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
@@ -36,6 +37,23 @@ pub(super) fn sentence(rows: &[Change], grades: &[GradeChange]) -> String {
         return others(rows);
     }
     capital(&text) + "."
+}
+
+/// The phases in which more probes are lost than before.
+fn more_lost(rows: &[Change]) -> String {
+    let of = |phase: Phase| {
+        let mut lost = rows.iter().filter(|row| {
+            row.name == "loss_ratio" && row.phase == phase.name() && row.better == Some(false)
+        });
+        let (before, after) = before_and_after(lost.next()?);
+        Some(format!("{}: {before} → {after}", when(phase)))
+    };
+    let phases = [Phase::Idle, Phase::Up, Phase::Down];
+    let each: Vec<String> = phases.into_iter().filter_map(of).collect();
+    match each.is_empty() {
+        true => String::new(),
+        false => format!("more packets lost {}", each.join(", ")),
+    }
 }
 
 /// Where neither round trips nor TCP's rates changed: how many other numbers did, and which most.

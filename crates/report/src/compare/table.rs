@@ -27,16 +27,32 @@ pub(crate) fn changes(comparison: &Comparison) -> Table {
             better: change.better,
         });
     }
-    let alone = comparison.rows.iter().filter(|change| shown(change));
-    let alone = alone.filter(|c| c.before.is_some() != c.after.is_some());
-    table.note = match alone.count() {
-        0 => None,
-        1 => Some("1 number is of one Run alone, and is left out (--json has it).".to_owned()),
-        n => Some(format!(
-            "{n} numbers are of one Run alone, and are left out (--json has them)."
-        )),
-    };
+    table.note = of_one_run(comparison);
     table
+}
+
+/// So many numbers of one Run alone are named; the others are counted.
+const NAMED: usize = 6;
+
+/// The numbers that only one Run has.
+fn of_one_run(comparison: &Comparison) -> Option<String> {
+    let of = |which: &str, alone: fn(&Change) -> bool| {
+        let rows = comparison.rows.iter();
+        let rows = rows.filter(|change| shown(change) && alone(change));
+        let mut names: Vec<String> = rows
+            .map(|change| format!("{} {}", title(change), what(change)))
+            .collect();
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        (!names.is_empty()).then(|| format!("the Run {which} alone: {}", names.join("; ")))
+    };
+    let before = of("before", |change| change.after.is_none());
+    let after = of("after", |change| change.before.is_none());
+    let each: Vec<String> = before.into_iter().chain(after).collect();
+    (!each.is_empty()).then(|| format!("Left out (--json has them), of {}.", each.join(". Of ")))
 }
 
 /// Whether a number of both Runs differs by more than two measurements of the same path do, or is of things that are
@@ -72,13 +88,17 @@ fn factor(times: f64) -> String {
     }
 }
 
-/// By how much a number changed: a share of the value before, a factor, or where that is zero, or a share itself, the
-/// difference.
+/// By how much a number changed: a share of the value before, a factor, or where that is zero the difference; of a share, in
+/// points of per cent.
 fn by(change: &Change) -> Option<String> {
     let difference = change.change?;
+    if change.unit == ChangeUnit::Ratio {
+        let points = number::percent(difference).replacen(" %", " points", 1);
+        return Some(number::signed(difference, points));
+    }
     let ratio = change
         .change_ratio
-        .filter(|_| !matches!(change.unit, ChangeUnit::Ratio | ChangeUnit::Count));
+        .filter(|_| change.unit != ChangeUnit::Count);
     Some(match ratio {
         Some(ratio) if ratio + 1.0 >= FACTOR_FROM => {
             format!("{} times", factor(ratio + 1.0))

@@ -60,6 +60,9 @@ fn findings(page: &mut Page<'_>, title: &str, findings: &[FindingRef], good: boo
         let place = page.paint(FAINT, &format!("  {}", finding.place.name()));
         page.line(&format!("  {name}{place}"));
         page.wrapped("    ", anstyle::Style::new(), &finding.summary);
+        if let Some(note) = &finding.note {
+            page.wrapped("    ", anstyle::Style::new(), note);
+        }
     }
     page.blank();
 }
