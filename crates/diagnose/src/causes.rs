@@ -55,12 +55,6 @@ pub(crate) fn found(case: &Case<'_>) -> Vec<Finding> {
     let bears_on_a_path =
         |finding: &Finding| finding.severity > Severity::Info && !host::is_of_counters(finding);
     of_host.retain(|finding| !case.has_path() || bears_on_a_path(finding));
-    // Nor does it explain the line of a check that has no far end, which it stands beside as worth knowing.
-    if case.asked.is_some_and(|asked| asked.local) {
-        for finding in of_host.iter_mut().filter(|f| host::is_of_counters(f)) {
-            finding.severity = Severity::Info;
-        }
-    }
     // What a check saw itself says more than what the machine is set to, or has counted since it booted.
     let seen = |other: &Finding| {
         let mut all = all.iter();

@@ -37,6 +37,6 @@ const SAID: Said = Said {
     place: Place::ThisHost,
     what: "had no room in the receive buffers of UDP sockets for",
     warning_ratio: LOSS_WARNING,
-    fix: "Let programs ask for larger buffers (net.core.rmem_max), and see which one reads too slowly: `ss -uam` shows the drops of each socket.",
+    fix: "Let programs ask for larger buffers (net.core.rmem_max), give those that ask for none a larger one (net.core.rmem_default), and see which one reads too slowly: `ss -uam` shows the drops of each socket.",
     kb: "udp",
 };

@@ -55,23 +55,20 @@ fn headline(checks: &[Check], findings: &[Finding]) -> String {
     let worse = findings.iter().filter(|f| f.severity > Severity::Info);
     let mut causes: Vec<&str> = worse.clone().map(|finding| finding.cause.name()).collect();
     causes.dedup();
+    let known = match findings.len() - worse.clone().count() {
+        0 => String::new(),
+        1 => ", one is worth knowing".to_owned(),
+        several => format!(", {several} are worth knowing"),
+    };
     match findings.first() {
         Some(worst) if worst.severity > Severity::Info => format!(
-            "{} of {} checks found something to fix ({}), {fine} are fine{unknown}.",
+            "{} of {} checks found something to fix ({}){known}, {fine} are fine{unknown}.",
             worse.count(),
             checks.len(),
             causes.join(", ")
         ),
-        Some(_) => format!(
-            "Nothing needs fixing: {fine} of {} checks are fine, {}{unknown}.",
-            checks.len(),
-            match findings.len() {
-                1 => "one is worth knowing".to_owned(),
-                several => format!("{several} are worth knowing"),
-            }
-        ),
-        None => format!(
-            "Nothing needs fixing: {fine} of {} checks are fine{unknown}.",
+        _ => format!(
+            "Nothing needs fixing: {fine} of {} checks are fine{known}{unknown}.",
             checks.len()
         ),
     }

@@ -130,6 +130,7 @@ fn healthy() -> HostResult {
             sysctl("net.core.netdev_max_backlog", "1000"),
             sysctl("net.core.netdev_budget", "300"),
             sysctl("net.core.rmem_max", "212992"),
+            sysctl("net.core.rmem_default", "8388608"),
             sysctl("net.core.somaxconn", "4096"),
             sysctl("net.netfilter.nf_conntrack_count", "10"),
             sysctl("net.netfilter.nf_conntrack_max", "1000"),

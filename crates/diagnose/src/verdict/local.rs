@@ -7,6 +7,7 @@ use plumb_model::run::Run;
 use plumb_model::units::human_seconds;
 
 use super::headline::of_findings;
+use crate::host::is_of_counters;
 use crate::needs;
 use crate::signs::percent;
 use crate::{Case, evidence};
@@ -14,10 +15,20 @@ use crate::{Case, evidence};
 /// The sentence, and which causes were looked for. It clears nothing beyond the gateway.
 pub fn local(run: &Run) -> Verdict {
     let case = Case::of(run);
-    let mut worse = run.findings.iter().filter(|f| f.severity > Severity::Info);
-    let headline = match worse.next() {
-        Some(worst) => of_findings([worst]),
-        None => fine(&case),
+    let worse = run.findings.iter().filter(|f| f.severity > Severity::Info);
+    // What was counted since the machine booted need not be so now.
+    let (counted, mut now): (Vec<_>, Vec<_>) = worse.partition(|f| is_of_counters(f));
+    let headline = match (now.first(), counted.as_slice()) {
+        (Some(_), _) => of_findings(now.drain(..1)),
+        (None, []) => fine(&case),
+        (None, counted) => {
+            let names: Vec<&str> = counted.iter().map(|f| f.cause.name()).collect();
+            format!(
+                "{} Worth fixing, by what was counted since it booted: {}.",
+                fine(&case),
+                names.join(", ")
+            )
+        }
     };
     Verdict {
         looked_for: Some(needs::looked_for(&case, &run.findings)),

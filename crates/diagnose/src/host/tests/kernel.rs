@@ -77,6 +77,24 @@ fn tcp() {
     });
 }
 
+/// Most programs ask for no buffer, and what they may ask for at most does not help them.
+#[test]
+fn datagrams_without_room_take_a_larger_default_as_well() {
+    let found = one(Cause::UdpBufferSmall, Severity::Warning, |h| {
+        count(h, "UdpRcvbufErrors", 500);
+        set(h, "net.core.rmem_default", "212992");
+    });
+    let fixes = &found.findings[0].fixes;
+    let set = fixes.iter().filter_map(|fix| match &fix.action {
+        Some(Action::Sysctl(action)) => Some(action.key.as_str()),
+        _ => None,
+    });
+    let set: Vec<&str> = set.collect();
+    assert_eq!(set, ["net.core.rmem_max", "net.core.rmem_default"]);
+    let text = &found.verdict.headline;
+    assert!(text.starts_with("1 of "), "{text}");
+}
+
 #[test]
 fn room_for_connections_and_datagrams() {
     one(Cause::UdpBufferSmall, Severity::Warning, |h| {
@@ -145,9 +163,9 @@ fn old_advice_and_clocks() {
     });
 }
 
-/// A check without a far end reports it, and does not begin with it.
+/// A check without a far end reports it as the audit does, and does not begin with it.
 #[test]
-fn what_was_counted_since_boot_heads_no_check_without_a_far_end() {
+fn what_was_counted_since_boot_is_as_grave_without_a_far_end() {
     let mut host = healthy();
     count(&mut host, "UdpRcvbufErrors", 1_000_000);
     let measurements = [testing::measurement(Outcome::Host(Box::new(host)))];
@@ -167,7 +185,21 @@ fn what_was_counted_since_boot_heads_no_check_without_a_far_end() {
         found.iter().map(|f| f.severity).max()
     };
     assert_eq!(severity(false), Some(Severity::Warning));
-    assert_eq!(severity(true), Some(Severity::Info));
+    assert_eq!(severity(true), Some(Severity::Warning));
+    let mut run =
+        plumb_model::run::Run::from_json(include_str!("../../../fixtures/policer.json")).unwrap();
+    run.measurements = measurements.to_vec();
+    run.asked = Some(asked(true));
+    run.findings = crate::causes::found(&Case::of(&run));
+    let headline = crate::verdict::local(&run).headline;
+    assert!(
+        headline.starts_with("Inconclusive: nothing wrong"),
+        "{headline}"
+    );
+    assert!(
+        headline.ends_with("since it booted: udp-buffer-small."),
+        "{headline}"
+    );
 }
 
 /// Beside a path, of the machine that counts which is so now and bears on it.
