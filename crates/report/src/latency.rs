@@ -9,6 +9,7 @@ use plumb_model::run::Run;
 use crate::grade;
 use crate::kinds::loaded_latency;
 use crate::number::{self, Scale};
+use crate::probes::{Probes, names};
 use crate::registry::{phase, shown};
 use crate::show::RoundTrips;
 use crate::table::{Kind, MAX, P50, P95, P99, Table, blank};
@@ -80,19 +81,30 @@ pub(crate) fn short(run: &Run) -> Table {
 pub(crate) fn table(run: &Run) -> Table {
     let rows = latencies(run);
     let scale = Scale::seconds(rows.iter().filter_map(|(_, row)| row.rtt_s.map(|d| d.p50)));
+    let probed = rows.iter().map(|(phase, row)| Probes {
+        phase: *phase,
+        protocol: row.protocol,
+        to: row.to,
+        sent: row.sent,
+    });
+    let names = names(&probed.collect::<Vec<_>>()).into_iter();
+    let rows: Vec<_> = names
+        .zip(rows)
+        .map(|(name, (phase, row))| (phase, row, name))
+        .collect();
     let mut table = Table::of(format!("Round-trip time by probe, {}", scale.unit), &rows)
-        .text("", |(phase, _)| phase.shown())
-        .text("probe", |(_, row)| row.protocol.name())
+        .text("", |(phase, ..)| phase.shown())
+        .text("probe", |(.., name)| name)
         .figures(
             [P50, P95, P99, MAX],
-            |(_, row)| row.rtt_s.copied(),
+            |(_, row, _)| row.rtt_s.copied(),
             |v| scale.show(v),
         )
-        .num("p95 over idle", |(_, row)| {
+        .num("p95 over idle", |(_, row, _)| {
             blank(row.increase_s.map(|d| scale.show(Some(d.p95))))
         })
-        .num("loss", |(_, row)| row.loss_ratio.map(number::percent))
-        .column("grade", Kind::Grade, |(_, row)| {
+        .num("loss", |(_, row, _)| row.loss_ratio.map(number::percent))
+        .column("grade", Kind::Grade, |(_, row, _)| {
             blank(row.grade.map(Grade::name))
         })
         .done();

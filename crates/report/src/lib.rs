@@ -31,6 +31,7 @@ mod number;
 mod outcome;
 mod phase;
 pub mod places;
+mod probes;
 pub mod problem;
 mod registry;
 mod round_trips;

@@ -23,6 +23,11 @@ pub(crate) fn seconds(value: f64) -> String {
     bounded(value, "s", units::human_seconds)
 }
 
+/// The number alone in milliseconds, to the microsecond, as ping prints it: `18.300`.
+pub(crate) fn milliseconds(value: f64) -> String {
+    bounded(value * 1e3, "", |v| format!("{v:.3}"))
+}
+
 /// `18.9 Mbit/s`.
 pub(crate) fn rate(value: f64) -> String {
     bounded(value, "bit/s", |v| units::si(v, "bit/s"))
@@ -253,6 +258,11 @@ mod tests {
         );
         assert_eq!(signed(-0.687, seconds(-0.687)), "−687 ms");
         assert_eq!(signed(0.0003, seconds(0.0003)), "+300 µs");
+        // A column of both has one unit.
+        assert_eq!(
+            [0.004, 0.000129].map(milliseconds),
+            ["4.000", "0.129"].map(str::to_owned)
+        );
     }
 
     #[test]

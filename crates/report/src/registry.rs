@@ -3,9 +3,10 @@
 use std::any::Any;
 
 use plumb_model::context::Phase;
-use plumb_model::results::Outcome;
+use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{Measurement, Run};
 
+use crate::phase::flow_in_phase;
 use crate::show::{Show, Tables};
 
 /// What a measurement shows.
@@ -53,6 +54,17 @@ pub(crate) struct Found<'a, T> {
     pub(crate) measurement: &'a Measurement,
     pub(crate) phase: Phase,
     pub(crate) result: &'a T,
+}
+
+impl<T> Found<'_, T> {
+    /// What flowed in that direction, beside what, and in which experiment.
+    pub(crate) fn flow(&self, direction: Direction) -> String {
+        let flow = flow_in_phase(self.phase, direction);
+        match self.measurement.context.experiment {
+            Some(experiment) => format!("{flow}, {experiment}"),
+            None => flow,
+        }
+    }
 }
 
 /// The results of one kind, in the order of the Run.

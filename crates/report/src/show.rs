@@ -129,6 +129,10 @@ impl Ends {
 /// Round trips of one measurement, idle or loaded.
 pub(crate) struct RoundTrips<'a> {
     pub(crate) protocol: Protocol,
+    /// Whom the probes were sent to. None where it is the far end.
+    pub(crate) to: Option<&'a str>,
+    /// How many were sent. None where that is not counted.
+    pub(crate) sent: Option<u64>,
     pub(crate) rtt_s: Option<&'a Distribution>,
     pub(crate) increase_s: Option<&'a Distribution>,
     pub(crate) loss_ratio: Option<f64>,

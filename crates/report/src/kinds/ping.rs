@@ -6,13 +6,24 @@ use plumb_model::results::ping::{PingResult, TimestampSource};
 use plumb_model::run::Run;
 
 use crate::number::{self, Scale};
+use crate::probes::{Probes, names};
 use crate::registry::{all, results};
 use crate::show::{Ends, Place, RoundTrips, Show, Tables, Trace};
 use crate::table::{MAX, MIN, P50, P95, Table, by_count, counted};
 
 impl Show for PingResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
-        let rows: Vec<Row<'_>> = all::<Self>(run).map(|f| (f.phase, f.result)).collect();
+        let probed = all::<Self>(run).map(|found| Probes {
+            phase: found.phase,
+            protocol: found.result.protocol,
+            to: Some(&found.result.address),
+            sent: Some(found.result.sent),
+        });
+        let names = names(&probed.collect::<Vec<_>>());
+        let rows = all::<Self>(run).zip(names);
+        let rows: Vec<Row<'_>> = rows
+            .map(|(found, name)| (found.phase, found.result, name))
+            .collect();
         // Where nothing but probes was measured there is room to say more of them.
         let alone = run.measurements.len() == rows.len();
         let spread = alone.then(|| spread(results(run)));
@@ -47,6 +58,8 @@ impl Show for PingResult {
             increase_s: None,
             loss_ratio: self.loss_ratio,
             grade: None,
+            to: Some(&self.address),
+            sent: Some(self.sent),
         })
     }
 
@@ -58,7 +71,8 @@ impl Show for PingResult {
     }
 }
 
-type Row<'a> = (Phase, &'a PingResult);
+/// A measurement with its phase, and the name of its probes.
+type Row<'a> = (Phase, &'a PingResult, String);
 
 /// How many probes were answered.
 fn counts(ping: &PingResult) -> String {
@@ -81,42 +95,34 @@ fn counts(ping: &PingResult) -> String {
     )
 }
 
-/// The round trips in one line, in one unit.
+/// The round trips in one line, in ms, as each answer was printed.
 fn spans(ping: &PingResult) -> Option<String> {
     let rtt = ping.rtt_s?;
-    let scale = Scale::seconds([rtt.p50].into_iter());
-    let values = [rtt.min, rtt.p50, rtt.p95, rtt.max].map(|value| scale.show(Some(value)));
+    let values = [rtt.min, rtt.p50, rtt.p95, rtt.max].map(number::milliseconds);
     Some(format!(
-        "round-trip time min/median/95 %/max: {} {}",
-        values.join("/"),
-        scale.unit
+        "round-trip time min/median/95 %/max: {} ms",
+        values.join("/")
     ))
 }
 
 /// How well the probing itself went.
 fn probes(rows: &[Row<'_>]) -> Table {
-    let first = rows.first().map(|(_, ping)| ping.address.as_str());
-    let probe = |ping: &PingResult| match Some(ping.address.as_str()) == first {
-        true => ping.protocol.name().to_owned(),
-        // Resolvers, beside the far end.
-        false => format!("{} {}", ping.protocol.name(), ping.address),
-    };
     Table::of("Probes", rows)
-        .text("", |(phase, _)| phase.shown())
-        .text("probe", |(_, ping)| probe(ping))
-        .num("sent", |(_, ping)| ping.sent)
-        .num("answered", |(_, ping)| ping.received)
-        .num("dup", |(_, ping)| ping.duplicates)
-        .num("reord", |(_, ping)| ping.reordered)
-        .num("late", |(_, ping)| counted(ping.late))
-        .text("TTL", |(_, ping)| hop_limits(ping))
-        .text("answers", |(_, ping)| by_count(&ping.answers))
-        .num("unsent", |(_, ping)| ping.send_errors)
-        .num("dropped", |(_, ping)| ping.dropped_here)
-        .num("late p99", |(_, ping)| {
-            ping.lateness_s.map(|d| number::seconds(d.p99))
+        .text("", |(phase, ..)| phase.shown())
+        .text("probe", |(.., name)| name)
+        .num("sent", |(_, ping, _)| ping.sent)
+        .num("answered", |(_, ping, _)| ping.received)
+        .num("dup", |(_, ping, _)| ping.duplicates)
+        .num("reord", |(_, ping, _)| ping.reordered)
+        .num("late", |(_, ping, _)| counted(ping.late))
+        .text("TTL", |(_, ping, _)| hop_limits(ping))
+        .text("answers", |(_, ping, _)| by_count(&ping.answers))
+        .num("unsent", |(_, ping, _)| ping.send_errors)
+        .num("dropped", |(_, ping, _)| ping.dropped_here)
+        .num("late p99, ms", |(_, ping, _)| {
+            ping.lateness_s.map(|d| number::milliseconds(d.p99))
         })
-        .text("stamps", |(_, ping)| match ping.timestamps {
+        .text("stamps", |(_, ping, _)| match ping.timestamps {
             TimestampSource::Kernel => "kernel",
             TimestampSource::User => "user",
         })
@@ -205,24 +211,28 @@ fn sizes<'a>(pings: impl Iterator<Item = &'a PingResult>) -> Table {
 fn losses(rows: &[Row<'_>]) -> Table {
     let rows = rows
         .iter()
-        .filter(|(_, ping)| ping.losses.periods > 0 || !ping.icmp_errors.is_empty());
+        .filter(|(_, ping, _)| ping.losses.periods > 0 || !ping.icmp_errors.is_empty());
     let plain =
         |d: Option<Distribution>, get: fn(&Distribution) -> f64| d.map(|d| number::plain(get(&d)));
     Table::of("Probes lost one after the other (RFC 3357)", rows)
-        .text("", |(phase, _)| phase.shown())
-        .text("probe", |(_, ping)| ping.protocol.name())
-        .num("lost", |(_, ping)| ping.sent.saturating_sub(ping.received))
-        .num("runs", |(_, ping)| ping.losses.periods)
-        .num("mean run", |(_, ping)| {
+        .text("", |(phase, ..)| phase.shown())
+        .text("probe", |(.., name)| name)
+        .num("lost", |(_, ping, _)| {
+            ping.sent.saturating_sub(ping.received)
+        })
+        .num("runs", |(_, ping, _)| ping.losses.periods)
+        .num("mean run", |(_, ping, _)| {
             plain(ping.losses.period_length, |d| d.mean)
         })
-        .num("longest", |(_, ping)| {
+        .num("longest", |(_, ping, _)| {
             plain(ping.losses.period_length, |d| d.max)
         })
-        .num("mean distance", |(_, ping)| {
+        .num("mean distance", |(_, ping, _)| {
             plain(ping.losses.distance, |d| d.mean)
         })
-        .num("least", |(_, ping)| plain(ping.losses.distance, |d| d.min))
-        .text("ICMP errors", |(_, ping)| by_count(&ping.icmp_errors))
+        .num("least", |(_, ping, _)| {
+            plain(ping.losses.distance, |d| d.min)
+        })
+        .text("ICMP errors", |(_, ping, _)| by_count(&ping.icmp_errors))
         .done()
 }

@@ -47,8 +47,8 @@ fn together(all: &[&PingsResult]) -> Table {
             |sweep| sweep.rtt_s,
             |v| scale.show(v),
         )
-        .num("late p99", |sweep| {
-            sweep.lateness_s.map(|d| number::seconds(d.p99))
+        .num("late p99, ms", |sweep| {
+            sweep.lateness_s.map(|d| number::milliseconds(d.p99))
         })
         .num("strays", |sweep| counted(sweep.strays))
         .num("dropped", |sweep| counted(sweep.dropped_here))

@@ -8,7 +8,7 @@ use plumb_model::run::Run;
 use crate::carried::{Carried, CarriedBy, Datagrams};
 use crate::compare::quantity::{ChangeUnit, DELAY, Quantities, Quantity};
 use crate::number;
-use crate::phase::{flow, flow_in_phase};
+use crate::phase::flow;
 use crate::registry::{all, results};
 use crate::show::{Place, Show, Tables, Trace};
 use crate::table::{Table, counted};
@@ -33,18 +33,8 @@ impl Show for UdpResult {
     }
 
     fn tables(&self, run: &Run, tables: &mut Tables) {
-        let several = results::<Self>(run).any(|udp| udp.stream > 0);
-        let rows: Vec<Row<'_>> = all::<Self>(run)
-            .map(|found| {
-                let udp = found.result;
-                let flow = flow_in_phase(found.phase, udp.direction);
-                let name = match several {
-                    true => format!("{flow} {}", udp.stream),
-                    false => flow,
-                };
-                (name, udp)
-            })
-            .collect();
+        let rows = names(run).into_iter().zip(results::<Self>(run));
+        let rows: Vec<Row<'_>> = rows.collect();
         tables.add(Place::Datagrams, [short(&rows)]);
         tables.detail(
             Place::Datagrams,
@@ -110,6 +100,34 @@ fn role(udp: &UdpResult) -> String {
     format!("udp stream {}{asked}", udp.stream)
 }
 
+/// The name of the row of each stream: what flowed, the stream where there are several, and what was asked of it where another
+/// flowed alike.
+fn names(run: &Run) -> Vec<String> {
+    let several = results::<UdpResult>(run).any(|udp| udp.stream > 0);
+    let plain: Vec<String> = all::<UdpResult>(run)
+        .map(|found| {
+            let flow = found.flow(found.result.direction);
+            match several {
+                true => format!("{flow} {}", found.result.stream),
+                false => flow,
+            }
+        })
+        .collect();
+    let is_alone = |name: &String| plain.iter().filter(|other| *other == name).count() == 1;
+    let name = |(name, udp): (&String, &UdpResult)| {
+        let asked = udp.asked_bps.filter(|_| !is_alone(name));
+        asked.map_or_else(
+            || name.clone(),
+            |asked| format!("{name} {}", number::rate(asked)),
+        )
+    };
+    plain
+        .iter()
+        .zip(results::<UdpResult>(run))
+        .map(name)
+        .collect()
+}
+
 /// A stream with the name of its row.
 type Row<'a> = (String, &'a UdpResult);
 
@@ -140,7 +158,27 @@ fn short(rows: &[Row<'_>]) -> Table {
                 number::seconds,
             )
         })
-        .done()
+        .noting(drained(rows))
+}
+
+/// From so much longer than they were sent on, that is said of when datagrams came, as a share.
+const LONGER_RATIO: f64 = 0.05;
+
+/// Over which times the rate and the loss of an overfull line are counted: what waits in a queue comes after the last was sent.
+fn drained(rows: &[Row<'_>]) -> Vec<String> {
+    let longer = |(name, udp): &Row<'_>| {
+        let (sender, receiver) = udp.sender.as_ref().zip(udp.receiver.as_ref())?;
+        let sent_s = sender.sent_bytes as f64 * 8.0 / udp.asked_bps?;
+        let came_s = receiver.received_bytes as f64 * 8.0 / udp.bps.filter(|bps| *bps > 0.0)?;
+        (came_s > (1.0 + LONGER_RATIO) * sent_s).then(|| {
+            format!(
+                "{name}: what was sent in {} came in {}, because a queue held it. 'received' is the rate while it came, 'lost' the share of all that was sent.",
+                number::seconds(sent_s),
+                number::seconds(came_s)
+            )
+        })
+    };
+    rows.iter().filter_map(longer).collect()
 }
 
 /// What was sent and what came.
@@ -268,4 +306,36 @@ fn order(rows: &[Row<'_>]) -> Table {
         .noted(
             "Loss periods and distances: RFC 3357; reordering and its extent in packets: RFC 4737.",
         )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn stream(received_bytes: u64, bps: f64) -> UdpResult {
+        let text = include_str!("../../tests/it/runs/every-kind.json");
+        let run = Run::from_json(text).unwrap();
+        let mut udp = results::<UdpResult>(&run).next().unwrap().clone();
+        udp.asked_bps = Some(50e6);
+        udp.bps = Some(bps);
+        udp.sender.as_mut().unwrap().sent_bytes = 12_500_000;
+        udp.receiver.as_mut().unwrap().received_bytes = received_bytes;
+        udp
+    }
+
+    #[test]
+    fn times_are_named_where_a_queue_holds_what_was_sent() {
+        // 50 Mbit/s for 2 s into a line of 19.3, whose queue empties for half a second more.
+        let full = stream(6_000_000, 19.3e6);
+        let notes = drained(&[("upload".to_owned(), &full)]);
+        assert_eq!(
+            notes,
+            [
+                "upload: what was sent in 2.00 s came in 2.49 s, because a queue held it. 'received' is the rate while it came, 'lost' the share of all that was sent."
+            ]
+        );
+        let open = stream(12_400_000, 49.6e6);
+        assert!(drained(&[("upload".to_owned(), &open)]).is_empty());
+    }
 }

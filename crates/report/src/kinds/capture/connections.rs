@@ -7,21 +7,37 @@ use plumb_model::results::capture::{
 use crate::number;
 use crate::table::{Table, blank, counted, list};
 
-/// Connections that have a sentence, and a row in the short text.
+/// Connections whose sentence says what limited them, and those that have a row in the short text, each of which a sentence names.
 const SENTENCES: usize = 5;
 const ROWS: usize = 10;
 
-/// What limited the heaviest, a sentence each.
+/// Which the heaviest are, a sentence each, and what limited the first of them.
 pub(super) fn sentences(connections: &[ConnectionResult]) -> Vec<String> {
-    let numbered = connections.iter().zip(1..).take(SENTENCES);
+    let numbered = connections.iter().zip(1..).take(ROWS);
     numbered
-        .filter_map(|(connection, number)| sentence(connection, number))
+        .map(|(connection, number)| {
+            let named = named(connection, number);
+            let why = limited(connection).filter(|_| number <= SENTENCES);
+            why.map_or_else(|| format!("{named}."), |why| format!("{named}: {why}."))
+        })
         .collect()
 }
 
-fn sentence(connection: &ConnectionResult, number: usize) -> Option<String> {
-    let limit = connection.limit?;
+/// Its number, its ends and what it carried.
+fn named(connection: &ConnectionResult, number: usize) -> String {
     let (half, verb) = heavier(connection);
+    format!(
+        "{number}. {} {verb} {}{}",
+        connection.client,
+        connection.server,
+        carried(half)
+    )
+}
+
+/// What limited it.
+fn limited(connection: &ConnectionResult) -> Option<String> {
+    let limit = connection.limit?;
+    let (half, _) = heavier(connection);
     let ratio = number::percent(share(&connection.limited, limit));
     let why = match limit {
         CaptureLimit::Handshake => format!("the handshake took {ratio} of the time"),
@@ -54,12 +70,7 @@ fn sentence(connection: &ConnectionResult, number: usize) -> Option<String> {
         true => String::new(),
         false => format!("; {facts}"),
     };
-    Some(format!(
-        "{number}. {} {verb} {}{}: {why}{facts}.",
-        connection.client,
-        connection.server,
-        carried(half)
-    ))
+    Some(format!("{why}{facts}"))
 }
 
 /// Without the handshake it is unknown whether the window was full.

@@ -12,21 +12,22 @@ pub(super) fn table(there: &[PathHop], back: &WayBack, symmetry: &PathSymmetry) 
     let typical = |hop: &PathHop| hop.rtt_s.map(|rtt| rtt.p50);
     let all = there.iter().chain(&back.hops);
     let scale = Scale::seconds(all.filter_map(typical));
-    let with = |layout: Layout<_>, [head, answers]: [_; 2], hops: &[PathHop], ttl: Ttl| {
-        let at = |line: &&LineBothWays| {
-            let ttl = ttl(line);
-            hops.iter().find(|hop| Some(hop.ttl) == ttl)
+    let with =
+        |layout: Layout<_>, [head, answers, p50, added]: [_; 4], hops: &[PathHop], ttl: Ttl| {
+            let at = |line: &&LineBothWays| {
+                let ttl = ttl(line);
+                hops.iter().find(|hop| Some(hop.ttl) == ttl)
+            };
+            layout
+                .num(head, |line: &&LineBothWays| blank(ttl(line)))
+                .text(answers, |line| blank(at(line).map(who)))
+                .num(p50, |line| {
+                    blank(at(line).map(|hop| scale.show(typical(hop))))
+                })
+                .num(added, |line| {
+                    blank(at(line).map(|hop| scale.show(adds(hops, hop))))
+                })
         };
-        layout
-            .num(head, |line: &&LineBothWays| blank(ttl(line)))
-            .text(answers, |line| blank(at(line).map(who)))
-            .num("p50", |line| {
-                blank(at(line).map(|hop| scale.show(typical(hop))))
-            })
-            .num("adds", |line| {
-                blank(at(line).map(|hop| scale.show(adds(hops, hop))))
-            })
-    };
     let sameness = |line: &&LineBothWays| match (line.sameness, symmetry.comparison) {
         (Sameness::Same, Comparison::Addresses) => "same router",
         (Sameness::Same, _) => "same line",
@@ -35,10 +36,11 @@ pub(super) fn table(there: &[PathHop], back: &WayBack, symmetry: &PathSymmetry) 
     };
     let title = format!("Forward and reverse path, {}", scale.unit);
     let table = Table::of(title, &symmetry.lines);
-    let table = with(table, ["forward", "answers here"], there, |l| l.forward_ttl);
-    let table = with(table, ["reverse", "answers there"], &back.hops, |l| {
-        l.return_ttl
-    });
+    // A table in several blocks repeats its first columns, which are of the forward path: those of the reverse path say so.
+    let forward = ["forward", "answers here", "p50", "adds"];
+    let reverse = ["reverse", "answers there", "reverse p50", "reverse adds"];
+    let table = with(table, forward, there, |l| l.forward_ttl);
+    let table = with(table, reverse, &back.hops, |l| l.return_ttl);
     table.text("", sameness).noted(said(back, symmetry))
 }
 
