@@ -154,11 +154,11 @@ fn buffer_words(buffer: u64, in_flight_bytes: f64, rtt_s: f64) -> String {
     let usable = buffer as f64 * RECEIVE_WINDOW_RATIO;
     let size = binary(buffer as f64);
     if usable >= in_flight_bytes {
-        return format!("{buffer} ({size}) is a buffer that allows it");
+        return format!("a buffer of {buffer} bytes ({size}) allows it");
     }
     let carried = window_limited_rate(usable, rtt_s);
     format!(
-        "{buffer} ({size}) is the largest buffer that kernels take, with which one connection carries about {}: use {:.0} connections",
+        "{buffer} bytes ({size}) are the largest buffer that kernels take, with which one connection carries about {}: use {:.0} connections",
         si(carried, "bit/s"),
         (in_flight_bytes / usable).ceil()
     )

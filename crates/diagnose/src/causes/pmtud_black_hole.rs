@@ -125,7 +125,10 @@ fn black_hole(sizes: Sizes<'_>) -> Option<Finding> {
                 sizes.measurement,
                 "black_hole_after",
                 f64::from(after),
-                "last hop that large packets reached",
+                match after {
+                    0 => "hops that large packets were seen to reach",
+                    _ => "last hop that large packets reached",
+                },
                 f64::from(after),
             ),
         ],

@@ -118,10 +118,12 @@ fn lines(all: &[&CapacityResult]) -> Table {
 
 /// What a line adds to the delay. A value below its error cannot be distinguished from zero.
 fn latency(hop: &CapacityHop) -> String {
+    /// Less than a clock shows, in seconds.
+    const LEAST_S: f64 = 1e-6;
     let known = hop.latency_s.zip(hop.latency_error_s);
     blank(known.map(|(value, error)| {
         if value < error {
-            format!("< {}", seconds(value + error))
+            format!("< {}", seconds((value + error).max(LEAST_S)))
         } else {
             seconds(value)
         }

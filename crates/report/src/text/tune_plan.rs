@@ -135,10 +135,35 @@ fn left(page: &mut Page<'_>, host: &HostPlan) {
         let line = format!(
             "{} = {}: {}",
             left.knob,
-            left.value.as_deref().unwrap_or("not known"),
+            value(&left.knob, left.value.as_deref()),
             left.why
         );
         page.wrapped("    ", FAINT, &line);
     }
     page.blank();
+}
+
+/// A value as people read it: what a driver's queue may hold is in bytes, and the kernel's largest number of them is no limit.
+fn value(knob: &str, value: Option<&str>) -> String {
+    /// The kernel's own limit, in bytes (`DQL_MAX_LIMIT`, `include/linux/dynamic_queue_limits.h`): half of 2^32, less 2^28.
+    const NO_LIMIT: f64 = 1_879_048_192.0;
+    let value = value.unwrap_or("not known");
+    match value.parse::<f64>() {
+        Ok(bytes) if knob == "driver queue" && bytes >= NO_LIMIT => "no limit".to_owned(),
+        Ok(bytes) if knob == "driver queue" => si(bytes, "B"),
+        _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drivers_queue_is_in_bytes() {
+        let of = |text| value("driver queue", Some(text));
+        assert_eq!(of("1879048192"), "no limit");
+        assert_eq!(of("30280"), "30.3 kB");
+        assert_eq!(value("txqueuelen", Some("1000")), "1000");
+    }
 }

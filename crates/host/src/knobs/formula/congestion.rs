@@ -49,15 +49,16 @@ fn losing_with(algorithm: Algorithm, situation: &Situation) -> Option<String> {
     })
 }
 
+/// Up to which loss CUBIC holds the rate.
 pub(super) fn standing(situation: &Situation) -> String {
-    let stands = tolerance(
-        Algorithm::Cubic,
-        situation.rate_bps,
-        situation.rtt_s,
-        MSS_BYTES,
-    );
+    standing_with(Algorithm::Cubic, situation)
+}
+
+fn standing_with(algorithm: Algorithm, situation: &Situation) -> String {
+    let stands = tolerance(algorithm, situation.rate_bps, situation.rtt_s, MSS_BYTES);
     format!(
-        "CUBIC holds {} over {} while less than {stands:.1e} of the packets are lost at random",
+        "{} can hold {} over {} while less than {stands:.1e} of the packets are lost at random",
+        algorithm.name(),
         si(situation.rate_bps, "bit/s"),
         human_seconds(situation.rtt_s)
     )
@@ -75,9 +76,11 @@ pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
                 why,
                 "New connections that this host sends on come back to the rate sooner after each loss; those that exist stay as they are.",
             ),
-            _ if same(present.value, "bbr") => {
-                leave(format!("BBR does as well here: {}", standing(situation)))
-            }
+            _ if same(present.value, "bbr") => leave(format!(
+                "BBR is in use, and does as well here as CUBIC would: {}",
+                standing(situation)
+            )),
+            _ if same(present.value, "reno") => leave(standing_with(Algorithm::Reno, situation)),
             _ => leave(standing(situation)),
         };
     };

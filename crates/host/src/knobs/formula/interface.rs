@@ -248,7 +248,7 @@ fn driver_queue_limit(situation: &Situation, interface: &Interface) -> Advice {
         ));
     };
     if most >= DRIVER_QUEUE_BYTES || situation.rate_bps < FAST_BPS {
-        return leave("the driver finds its own limit below it");
+        return leave("it is high enough, and the driver finds its own limit below it");
     }
     set(
         &DRIVER_QUEUE_MOST_BYTES.to_string(),
