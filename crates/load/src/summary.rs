@@ -48,6 +48,7 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
             .sum::<f64>()
     };
     let bytes = until(end_s(logs));
+    let lasted_s = lasted_s(logs);
     let steady = (duration_s >= STEADY_NEEDS_S)
         .then(|| (bytes - until(RAMP_S)) * 8.0 / (duration_s - RAMP_S));
     let streams = streams(logs, duration_s);
@@ -58,7 +59,7 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
         } else {
             Protocol::Tcp
         },
-        bps: bytes * 8.0 / duration_s,
+        bps: bytes * 8.0 / lasted_s,
         steady_bps: steady,
         bytes: bytes as u64,
         cc: congestion_controls(logs.senders.iter()),
@@ -100,6 +101,20 @@ fn end_s(logs: &DirectionLogs<'_>) -> f64 {
     }
 }
 
+/// For how long payload came, in seconds: what waited in a queue when the senders had nothing more came after the phase.
+fn lasted_s(logs: &DirectionLogs<'_>) -> f64 {
+    let duration_s = logs.duration_s.max(f64::MIN_POSITIVE);
+    if !logs.all_arrived {
+        return duration_s;
+    }
+    let last_s = logs.receivers.iter().filter_map(|log| {
+        let all = log.counts.last()?.bytes;
+        let last = log.counts.iter().find(|count| count.bytes >= all)?;
+        Some(last.t_s - logs.receiver_shift_s)
+    });
+    last_s.fold(duration_s, f64::max)
+}
+
 /// Payload of a stream that had reached the receiving host by `t_s` of the phase.
 ///
 /// A receiving program sees nothing that is behind a lost segment, which with a long queue is a
@@ -137,6 +152,7 @@ fn streams(logs: &DirectionLogs<'_>, duration_s: f64) -> Vec<StreamResult> {
             .filter(|end| end.t_s - shift_s < over_s)
             .map(|end| end.error.clone())
     };
+    let lasted_s = lasted_s(logs);
     let stream = |id: u32| {
         let bytes = reached(logs, id, end_s(logs));
         let sender = logs.senders.iter().find(|log| log.tail.stream == id);
@@ -145,7 +161,7 @@ fn streams(logs: &DirectionLogs<'_>, duration_s: f64) -> Vec<StreamResult> {
         StreamResult {
             id,
             bytes: bytes as u64,
-            bps: bytes * 8.0 / duration_s,
+            bps: bytes * 8.0 / lasted_s,
             retransmits: sender.map_or(0, |log| retransmits(&log.samples)),
             error: sender_error
                 .or_else(|| receiver.and_then(|log| early(&log.tail.ended, logs.receiver_shift_s))),

@@ -151,6 +151,9 @@ fn what_arrived_belongs_to_a_phase_that_ended_for_it() {
         (result.bytes, result.streams[0].bytes),
         (5_500_000, 5_500_000)
     );
+    // The rate is of the time in which it arrived, and no more than the line carries.
+    assert!((result.bps - 8e6).abs() < 1e5, "{}", result.bps);
+    assert_eq!(result.streams[0].bps, result.bps);
 }
 
 #[test]
