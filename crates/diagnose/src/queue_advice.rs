@@ -54,18 +54,20 @@ pub(crate) fn fixes(
         return Vec::new();
     }
     let grade = Grade::of_increase(MANAGED_S * 0.99);
+    let rates = [(direction, rate_bps as u64)];
+    let line = of_the_line(&rates);
     let below = match low_bps {
-        None => "95 % of the line's rate, with its headers",
-        Some(_) => {
-            "95 % of the lowest rate that the line kept (its rate varies: CAKE with autorate follows it)"
-        }
+        None => format!("95 % of what the line carries with headers, {line}"),
+        Some(_) => format!(
+            "95 % of the lowest rate that the line kept with headers, {line} (its rate varies: CAKE with autorate follows it)"
+        ),
     };
     vec![
         Fix::advice(
             Actor::Router,
             format!(
-                "In the router's menu, switch on SQM (Smart Queue, QoS) with {}, {below}.",
-                in_a_menu(&[(direction, rate_bps as u64)]),
+                "In the router's menu, switch on SQM (Smart Queue, QoS) with {}: {below}.",
+                in_a_menu(&rates),
             ),
             format!(
                 "Round trips under this load at most {} above idle, instead of {}; grade {} or better; {} % of the rate.",
@@ -91,22 +93,28 @@ pub(crate) fn fixes(
     ]
 }
 
-/// Rates as they are typed into a menu: `94,900 down and 18,900 up (kbit/s)`.
+/// Rates as they are typed into a menu: `94900 down and 18900 up (kbit/s)`.
 fn in_a_menu(rates: &[(OneDirection, u64)]) -> String {
+    let each = of_both(rates, |bps| (bps / 1000).to_string());
+    format!("{each} (kbit/s)")
+}
+
+/// What the line carries of which those are a part: `99.9 down and 19.9 up (Mbit/s)`.
+fn of_the_line(rates: &[(OneDirection, u64)]) -> String {
+    let each = of_both(rates, |bps| {
+        format!("{:.1}", bps as f64 / SHAPED_RATIO / 1e6)
+    });
+    format!("{each} (Mbit/s)")
+}
+
+/// The rate of each direction, the download first.
+fn of_both(rates: &[(OneDirection, u64)], number: impl Fn(u64) -> String) -> String {
     let each = [OneDirection::Down, OneDirection::Up].into_iter();
     let each = each.flat_map(|direction| rates.iter().filter(move |(of, _)| *of == direction));
     let each: Vec<String> = each
-        .map(|(direction, bps)| format!("{} {}", thousands(bps / 1000), direction.name()))
+        .map(|(direction, bps)| format!("{} {}", number(*bps), direction.name()))
         .collect();
-    format!("{} (kbit/s)", each.join(" and "))
-}
-
-/// `18,900`.
-fn thousands(number: u64) -> String {
-    match number {
-        n if n < 1000 => n.to_string(),
-        n => format!("{},{:03}", thousands(n / 1000), n % 1000),
-    }
+    each.join(" and ")
 }
 
 /// Makes one fix of shapers of both directions: who opens a router's menu types both rates. Each finding keeps the action of
@@ -124,9 +132,10 @@ pub(crate) fn join_directions(findings: &mut [Finding]) {
     if one == other {
         return;
     }
-    let both = in_a_menu(&rates);
     for (fix, of) in fixes.iter_mut().zip(&rates) {
-        fix.summary = fix.summary.replacen(&in_a_menu(&[*of]), &both, 1);
+        for words in [in_a_menu, of_the_line] {
+            fix.summary = fix.summary.replacen(&words(&[*of]), &words(&rates), 1);
+        }
     }
     // Where one rate varies, its words are the longer ones, and hold for the pair.
     let longest = fixes.iter().max_by_key(|fix| fix.summary.len());
@@ -188,13 +197,9 @@ mod tests {
             (OneDirection::Up, 18_900_000),
             (OneDirection::Down, 94_900_000),
         );
-        assert_eq!(in_a_menu(&[up]), "18,900 up (kbit/s)");
-        assert_eq!(in_a_menu(&[up, down]), "94,900 down and 18,900 up (kbit/s)");
-        assert_eq!(
-            in_a_menu(&[(OneDirection::Up, 1_000_900_000)]),
-            "1,000,900 up (kbit/s)"
-        );
-        assert_eq!(in_a_menu(&[(OneDirection::Up, 900_000)]), "900 up (kbit/s)");
+        assert_eq!(in_a_menu(&[up]), "18900 up (kbit/s)");
+        assert_eq!(in_a_menu(&[up, down]), "94900 down and 18900 up (kbit/s)");
+        assert_eq!(of_the_line(&[up, down]), "99.9 down and 19.9 up (Mbit/s)");
     }
 
     #[test]

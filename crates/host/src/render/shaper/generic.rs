@@ -2,7 +2,7 @@
 
 use plumb_model::finding::ShaperAction;
 
-use super::rendering::{Lines, Rendering, kbit, mbit, noun};
+use super::rendering::{Lines, Rendering, kbit, noun};
 
 pub(super) const RENDERING: Rendering = Rendering {
     lines: Lines::OfAll(lines),
@@ -12,14 +12,7 @@ pub(super) const RENDERING: Rendering = Rendering {
 fn lines(actions: &[ShaperAction]) -> Vec<String> {
     let rates: Vec<String> = actions
         .iter()
-        .map(|action| {
-            let mbit = mbit(action.rate_bps as f64);
-            format!(
-                "{} {mbit} Mbit/s ({} kbit/s)",
-                noun(action.direction),
-                kbit(action)
-            )
-        })
+        .map(|action| format!("{} {} kbit/s", noun(action.direction), kbit(action)))
         .collect();
     let overhead = actions.first().map_or(0, |action| action.overhead_bytes);
     vec![
