@@ -5,6 +5,7 @@ mod hints;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use plumb_load::Client;
@@ -21,7 +22,7 @@ use plumb_wire::native::spec::MAX_SILENCE;
 
 use crate::conductor::{Conducted, Conductor, Went};
 use crate::error::MeasureError;
-use crate::progress::Watcher;
+use crate::progress::{Nobody, Watcher};
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
@@ -65,7 +66,10 @@ pub struct PortPlan {
     pub outlet: Outlet,
 }
 
-/// Tries the ports in order; those that do not answer are a result, too.
+/// Ports that are tried at once: several filtered ones take no longer than one, and no host sees a scan.
+const AT_ONCE: usize = 8;
+
+/// Tries the ports, several at once, and records them in order; those that do not answer are a result, too.
 ///
 /// # Errors
 /// When it was stopped before any was tried.
@@ -76,13 +80,52 @@ pub fn run(
     stop: &Arc<AtomicBool>,
 ) -> Result<Conducted, MeasureError> {
     let mut conductor = Conductor::towards(command, &plan.name, plan.address.ip(), watcher, stop);
-    for port in &plan.ports {
-        if conductor.step(&mut Port { plan, port: *port }, 0) == Went::Not {
+    for ports in plan.ports.chunks(AT_ONCE) {
+        if conductor.step(&mut Ports { plan, ports }, 0) == Went::Not {
             conductor.note("Stopped before all ports were tried.");
             break;
         }
     }
     conductor.finish(Judgement::AsAudited)
+}
+
+/// Some TCP ports at once.
+struct Ports<'a> {
+    plan: &'a PortPlan,
+    ports: &'a [u16],
+}
+
+impl Step for Ports<'_> {
+    fn name(&self) -> String {
+        match self.ports {
+            [port] => format!("port {port}"),
+            ports => format!("{} ports", ports.len()),
+        }
+    }
+
+    /// Each port has a thread of its own, which ends with the last of its tries.
+    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        let Self { plan, ports } = *self;
+        if let [port] = ports {
+            return Port { plan, port: *port }.measure(session);
+        }
+        let what = format!("{} of {}", self.name(), plan.name);
+        session.watcher.step(&what, Duration::ZERO);
+        let stop = &session.stop;
+        let tried: Vec<Measured> = thread::scope(|scope| {
+            let threads: Vec<_> = ports
+                .iter()
+                .map(|port| scope.spawn(|| measured(plan, *port, &Nobody, stop)))
+                .collect();
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().ok())
+                .collect()
+        });
+        let mut out = Yield::default();
+        tried.into_iter().for_each(|one| out.add(one));
+        Ok(out)
+    }
 }
 
 /// One TCP port, with what is said on it.
@@ -101,13 +144,16 @@ impl Step for Port<'_> {
         let Self { plan, port } = self;
         let what = format!("port {port} of {}", plan.name);
         session.watcher.step(&what, Duration::ZERO);
-        let started_ns = monotonic_ns();
-        let result = try_port(plan, *port, session.watcher, &session.stop);
-        let measured = Measured::until_now(started_ns, Outcome::Port(Box::new(result)));
-        Ok(Yield::of(
-            measured.set("timeout_s", plan.timeout.as_secs_f64()),
-        ))
+        let measured = measured(plan, *port, session.watcher, &session.stop);
+        Ok(Yield::of(measured))
     }
+}
+
+fn measured(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool) -> Measured {
+    let started_ns = monotonic_ns();
+    let result = try_port(plan, port, watcher, stop);
+    let measured = Measured::until_now(started_ns, Outcome::Port(Box::new(result)));
+    measured.set("timeout_s", plan.timeout.as_secs_f64())
 }
 
 fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool) -> PortResult {

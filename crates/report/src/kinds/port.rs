@@ -105,7 +105,11 @@ fn ports(all: &[&PortResult]) -> Table {
             |port| port.connect_s,
             |v| v.map(number::seconds),
         )
-        .text("last error", |port| blank(port.error.as_ref()))
+        .text("last error", |port| {
+            // What the state says is no news.
+            let said = matches!(port.state, Some(PortState::Refused | PortState::Filtered));
+            blank(port.error.as_ref().filter(|_| !said))
+        })
         .noting(notes)
 }
 
