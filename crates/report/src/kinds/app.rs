@@ -6,6 +6,7 @@ use plumb_model::run::Run;
 
 use crate::compare::quantity::{ChangeUnit, DELAY, Quantities, Quantity};
 use crate::number;
+use crate::phase::when;
 use crate::registry::all;
 use crate::show::{Place, Show, Tables};
 use crate::table::{Cell, Table, blank};
@@ -13,6 +14,20 @@ use crate::table::{Cell, Table, blank};
 impl Show for AppResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         tables.add(Place::Applications, [table(run)]);
+    }
+
+    /// Each application in one sentence.
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let mut profiles: Vec<&str> = Vec::new();
+        for app in all::<Self>(run) {
+            if !profiles.contains(&app.result.profile.as_str()) {
+                profiles.push(&app.result.profile);
+            }
+        }
+        profiles
+            .into_iter()
+            .map(|profile| sentence(run, profile))
+            .collect()
     }
 
     fn phase(&self) -> Phase {
@@ -32,6 +47,34 @@ impl Show for AppResult {
             )
             .number("playback.stalled_ratio", ChangeUnit::Ratio, stalled)
             .found
+    }
+}
+
+/// Under which loads an application had what it needs, and what it lacked under the others.
+fn sentence(run: &Run, profile: &str) -> String {
+    let found: Vec<_> = all::<AppResult>(run)
+        .filter(|app| app.result.profile == profile)
+        .collect();
+    let lacking = found.iter().filter(|app| app.result.good != Some(true));
+    let lacking: Vec<String> = lacking
+        .map(|app| {
+            format!(
+                "{} {} ({})",
+                app.result.direction.name(),
+                when(app.phase),
+                verdict(app.result).trim_start_matches("no: ")
+            )
+        })
+        .collect();
+    match (lacking.as_slice(), found.len()) {
+        ([], _) => {
+            format!("{profile}: it had what it needs, in each direction and under each load.")
+        }
+        (lacking, all) => format!(
+            "{profile}: it had what it needs in {} of {all} cases, and lacked it {}.",
+            all - lacking.len(),
+            lacking.join(", ")
+        ),
     }
 }
 

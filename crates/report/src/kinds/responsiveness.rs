@@ -8,7 +8,7 @@ use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
 use crate::number;
 use crate::registry::all;
 use crate::show::{Place, Show, Tables};
-use crate::table::Table;
+use crate::table::{Table, blank};
 
 impl Show for ResponsivenessResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
@@ -32,7 +32,8 @@ type Row<'a> = (Phase, &'a ResponsivenessResult);
 
 /// How many there are, how sure that is, and the four times from which they follow.
 fn table(rows: &[Row<'_>]) -> Table {
-    let rpm = |value: Option<f64>| value.map(|v| format!("{v:.0}"));
+    let rpm = |value: Option<f64>| blank(value.map(|v| format!("{v:.0}")));
+    let time = |value: Option<f64>| blank(value.map(number::seconds));
     let mut notes = Vec::new();
     for (phase, result) in rows {
         notes.push(format!(" {}: {}.", phase.shown(), explained(result)));
@@ -55,23 +56,18 @@ fn table(rows: &[Row<'_>]) -> Table {
     });
     Table::of("Responsiveness under load", rows)
         .text("", |(phase, _)| phase.shown())
-        .num("RPM", |(_, r)| rpm(r.rpm))
+        .num("RPM", |(_, r)| match r.rpm {
+            Some(_) => rpm(r.rpm),
+            None => "not known".to_owned(),
+        })
         .text("confidence", |(_, r)| r.confidence.name())
         .num("new connections", |(_, r)| rpm(r.foreign_rpm))
         .num("loaded ones", |(_, r)| rpm(r.in_band_rpm))
-        .num("connect", |(_, r)| {
-            r.trimmed_mean_s.connect.map(number::seconds)
-        })
-        .num("TLS", |(_, r)| {
-            r.trimmed_mean_s.tls_handshake.map(number::seconds)
-        })
-        .num("first answer", |(_, r)| {
-            r.trimmed_mean_s.first_answer.map(number::seconds)
-        })
-        .num("in band", |(_, r)| {
-            r.trimmed_mean_s.in_band.map(number::seconds)
-        })
-        .num("goodput", |(_, r)| r.goodput_bps.map(number::rate))
+        .num("connect", |(_, r)| time(r.trimmed_mean_s.connect))
+        .num("TLS", |(_, r)| time(r.trimmed_mean_s.tls_handshake))
+        .num("first answer", |(_, r)| time(r.trimmed_mean_s.first_answer))
+        .num("in band", |(_, r)| time(r.trimmed_mean_s.in_band))
+        .num("goodput", |(_, r)| blank(r.goodput_bps.map(number::rate)))
         .num("connections", |(_, r)| r.connections.to_string())
         .noting(note)
 }
