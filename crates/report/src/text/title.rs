@@ -7,11 +7,9 @@ use crate::heading;
 
 /// Of what a Run is, and when it was made.
 pub(super) fn title(page: &mut Page<'_>, run: &Run) {
-    let title = page.paint(BOLD, &clean(&heading::target(run)));
-    let when = page.paint(
-        FAINT,
-        &format!("  {}", clean(&heading::started(&run.started))),
-    );
+    let (what, when) = heading::subject(run);
+    let title = page.paint(BOLD, &clean(&what));
+    let when = page.paint(FAINT, &format!("  {}", clean(&when)));
     page.line(&format!("{title}{when}"));
     page.blank();
 }
