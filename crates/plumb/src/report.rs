@@ -58,6 +58,12 @@ pub(crate) struct Arguments {
     /// With --flent, --iperf3 or --figure: which phase [default: the last]
     #[arg(long, value_parser = words::any::<Direction>(), requires = "phased", conflicts_with_all = ["output"])]
     phase: Option<Direction>,
+    /// Print it as short as its verb did
+    #[arg(long, conflicts_with_all = ["output", "others", "svg", "flent", "iperf3", "facts", "problem"])]
+    short: bool,
+    /// Print all that was measured, with every table, as without an option
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["short", "output", "others", "svg", "flent", "iperf3", "facts", "problem"])]
+    details: bool,
     #[command(flatten)]
     redact: RedactOptions,
     #[command(flatten)]
@@ -199,11 +205,21 @@ fn plain(
             "-o FILE.json saves one Run: redact each by itself, with the same --key",
         )),
         (Some((file, Form::Run)), None) => written(file, json(&run)?),
+        (None, None) if arguments.short && !arguments.details => print_page(&short(&run)),
         (None, None) => print_page(&text::render(&run, &style())),
         (None, Some(after)) => {
             let comparison = compare::compare(&run, &after);
             print_page(&text::render_comparison(&comparison, &style()))
         }
+    }
+}
+
+/// A Run as short as the verb printed it that made it.
+fn short(run: &Run) -> String {
+    let verdict = run.verdict.as_ref();
+    match verdict.is_some_and(|verdict| verdict.clearance.is_some()) {
+        true => text::render_check(run, &style()),
+        false => text::render_brief(run, &style()),
     }
 }
 
