@@ -63,6 +63,9 @@ pub fn link_bps(to: IpAddr) -> Option<f64> {
     ethtool.link(&name).ok()?.speed_bps
 }
 
+/// A line as many homes have it, in bit/s.
+const USUAL_BPS: f64 = 100e6;
+
 impl Plan {
     /// How long it takes and how much it may transfer. The rate of the line is what the check is to
     /// find out; so it names the one from which on the budget is spent before the time is, and what that keeps from
@@ -124,8 +127,18 @@ impl Plan {
         let as_fast_as_it_can = !may_end_sooner && self.groups.iter().all(fills_lines);
         let too_small = link_bps.filter(|_| as_fast_as_it_can);
         let too_small = too_small.and_then(|bps| self.too_small(bps, load_s));
+        // The budget alone would alarm those who have a slow line.
+        let usual_bytes = USUAL_BPS * load_s / 8.0;
+        let usual = match usual_bytes < budget_bits / 8.0 {
+            true => format!(
+                "{} on a line of {}, and ",
+                si(usual_bytes, "B"),
+                BitRate::from_bps(USUAL_BPS as u64)
+            ),
+            false => String::new(),
+        };
         format!(
-            "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that){}{more}",
+            "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers {usual}at most {} (--budget changes that){}{more}",
             self.name,
             si(self.budget.bytes() as f64, "B"),
             too_small.unwrap_or_default()
@@ -211,7 +224,7 @@ mod tests {
         let said = |bps| plan(budget::DEFAULT).announcement(Some(bps));
         let fast = said(10e9);
         assert!(
-            fast.contains("it transfers at most 2.00 GB (--budget changes that), which is too small where the line is as fast as this host's link of 10.0 Gbit/s: a phase would last 360 ms of 15.00 s, too short for rates and latency under load; --budget 84.0GB would do; up to"),
+            fast.contains("and at most 2.00 GB (--budget changes that), which is too small where the line is as fast as this host's link of 10.0 Gbit/s: a phase would last 360 ms of 15.00 s, too short for rates and latency under load; --budget 84.0GB would do; up to"),
             "{fast}"
         );
         assert!(said(500e6).contains("too short for latency under load; --budget 4.20GB"));
@@ -255,7 +268,7 @@ mod tests {
         };
         assert_eq!(
             check.announcement(None),
-            "at most 60 s against server, and less where a line is faster than 356 Mbit/s: it transfers at most 2.00 GB (--budget changes that)"
+            "at most 60 s against server, and less where a line is faster than 356 Mbit/s: it transfers 505 MB on a line of 100 Mbit/s, and at most 2.00 GB (--budget changes that)"
         );
     }
 
@@ -269,7 +282,7 @@ mod tests {
         // Up, down and both: four times 15 s of one direction, and a tenth of 2 GB is kept: 30 MB/s.
         assert_eq!(
             plan(budget::DEFAULT).announcement(None),
-            "about 52 s against server, and less where a line is faster than 240 Mbit/s: it transfers at most 2.00 GB (--budget changes that); up to 20 s more to distinguish causes"
+            "about 52 s against server, and less where a line is faster than 240 Mbit/s: it transfers 750 MB on a line of 100 Mbit/s, and at most 2.00 GB (--budget changes that); up to 20 s more to distinguish causes"
         );
         let small = ByteCount::from_bytes(20_000_000);
         let said = plan(small).announcement(None);

@@ -1,5 +1,6 @@
 //! `plumb owd`: each way of a path by itself.
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,9 +9,10 @@ use clap::Args;
 use plumb_measure::owd::{Clocks, OneWay};
 use plumb_measure::record::Judgement;
 use plumb_model::protocol::Protocol;
+use plumb_model::units::human_seconds;
 use plumb_probe::{Key, Plan, Sizes};
 
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::ping::probes::usual_port;
 use crate::quantity::{time, time_above_zero};
 use crate::target::{PathOptions, measure_towards};
@@ -110,6 +112,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Clocks::Judge
     };
     let address = plan.target;
+    // A terminal has a progress line.
+    if !io::stderr().is_terminal() {
+        let takes_s = arguments.interval.as_secs_f64() * arguments.count as f64;
+        say(format_args!(
+            "{}: {} probes in both directions, for {}",
+            target.name,
+            arguments.count,
+            human_seconds(takes_s)
+        ));
+    }
     let mut step = OneWay { plan, clocks };
     measure_towards(&target.name, address, &mut step, Judgement::Part, output)
 }

@@ -16,6 +16,13 @@ use crate::{stderr, stdout};
 /// A slip or two in a word: among so many names, one is always a little like.
 const NEAR: f64 = 0.7;
 
+/// Options that exclude each other, and what serves who typed both.
+const CONFLICTS: [(&str, &str, &str); 1] = [(
+    "--continuous",
+    "--cycles",
+    "-c N alone ends after N probes to each hop; --continuous goes on until Ctrl-C or q",
+)];
+
 /// Prints what clap made of the words behind `plumb`: help, the version, or why they are no command.
 pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) -> ExitCode {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
@@ -56,6 +63,20 @@ pub(crate) fn answer(mut error: Error, command: &Command, words: &[OsString]) ->
             {
                 error.remove(ContextKind::SuggestedSubcommand);
                 suggest(&mut error, format!("for that there is plumb {verb}"));
+            }
+        }
+        ErrorKind::ArgumentConflict => {
+            let words = [ContextKind::InvalidArg, ContextKind::PriorArg];
+            let words: Vec<String> = words
+                .into_iter()
+                .filter_map(|kind| text(&error, kind))
+                .collect();
+            let both = words.join(" ");
+            let tip = CONFLICTS
+                .iter()
+                .find(|(one, other, _)| both.contains(one) && both.contains(other));
+            if let Some((.., tip)) = tip {
+                suggest(&mut error, (*tip).to_owned());
             }
         }
         ErrorKind::InvalidValue => {

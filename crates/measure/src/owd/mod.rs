@@ -75,7 +75,7 @@ fn probe(
     let (name, port) = (plan.name.clone(), plan.target.port());
     let authenticated = plan.key.is_some();
     watcher.step(
-        &format!("probing both directions of the path to {name}"),
+        &format!("probing {name}"),
         plan.duration.unwrap_or_default(),
     );
     let probing = Probing::start(plan, Arc::clone(stop))?;
@@ -83,7 +83,7 @@ fn probe(
     while !probing.is_finished() {
         sleep(TELL_EVERY);
         let now = progress.read();
-        watcher.update(&format!("{} sent, {} answered", now.sent, now.received));
+        watcher.update(&format!("{} of {} answered", now.received, now.sent));
     }
     let log = probing.join();
     if log.samples.iter().all(|sample| sample.exchange.is_none()) {

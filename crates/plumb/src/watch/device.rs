@@ -20,8 +20,8 @@ Examples:
   plumb watch device 192.168.1.2 --community-file community
   plumb watch device sw1 --user reader --authentication-file a --privacy-file p
 
-Limits: it reads, and sets nothing. Secrets are in files, which others on this machine cannot read as they can a command line. A use \
-is over one second, and unknown where the agent reads its counters more seldom.";
+Limits: it reads, and sets nothing. Secrets are read from files, because other users of this machine can read a command line. The \
+use of a port is measured over one second; where the agent updates its counters less often, it is unknown.";
 
 #[derive(Args)]
 #[command(after_long_help = LIMITS)]
@@ -31,25 +31,25 @@ pub(crate) struct Arguments {
     /// UDP port of its agent
     #[arg(short, long, default_value_t = PORT)]
     port: u16,
-    /// Version 2c, by the community in it
+    /// Use version 2c, with the community that this file has
     #[arg(long, value_name = "FILE", required_unless_present = "user")]
     community_file: Option<PathBuf>,
-    /// Version 3, as this user
+    /// Use version 3, as this user
     #[arg(long, value_name = "NAME", conflicts_with = "community_file")]
     user: Option<String>,
-    /// Hash of authentication
+    /// Hash that authenticates
     #[arg(long, value_name = "HASH", value_parser = words::any::<Authentication>(), default_value = "sha256", hide_possible_values = true)]
     authentication: Authentication,
-    /// Its password [default: none]
+    /// File with the password for authentication [default: none]
     #[arg(long, value_name = "FILE", requires = "user")]
     authentication_file: Option<PathBuf>,
-    /// Cipher of privacy
+    /// Cipher that encrypts
     #[arg(long, value_name = "CIPHER", value_parser = words::any::<Privacy>(), default_value = "aes128", hide_possible_values = true)]
     privacy: Privacy,
-    /// Its password [default: none]
+    /// File with the password for privacy [default: none]
     #[arg(long, value_name = "FILE", requires = "authentication_file")]
     privacy_file: Option<PathBuf>,
-    /// Only such, as in 'eth*' [default: all]
+    /// Only ports of these names; * stands for any letters, as in 'eth*' [default: all]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     ports: Vec<String>,
     /// Print an object of JSON
@@ -77,7 +77,9 @@ impl Arguments {
     fn login(&self) -> anyhow::Result<Login> {
         let Some(name) = &self.user else {
             let file = self.community_file.clone();
-            let file = file.ok_or_else(|| wrong("name --community-file or --user"))?;
+            let file = file.ok_or_else(|| {
+                wrong("give --community-file FILE (version 2c) or --user NAME (version 3)")
+            })?;
             return Ok(Login::CommunityFile(file));
         };
         let authentication = self.authentication_file.clone();

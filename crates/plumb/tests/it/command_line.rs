@@ -41,6 +41,10 @@ fn what_was_typed_is_named_with_what_is_near() {
         ("explain jiter", &["'jiter': did you mean jitter?"]),
         ("check http://server:99999/", &["1 to 65535"]),
         ("mtr server", &["plumb path --continuous"]),
+        (
+            "path server --continuous -c 5",
+            &["-c N alone ends after N probes"],
+        ),
         ("calc --rate 10mbit", &["plumb calc bdp"]),
         ("ping server -i", &["--interval <TIME>", "250ms"]),
         ("tune plan --os openbs", &["did you mean openbsd?"]),
