@@ -324,7 +324,7 @@ fn confidence(loaded: Loaded<'_>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::testing;
     use plumb_model::distribution::Distribution;
@@ -406,6 +406,52 @@ mod tests {
         let both = [(LocalSegment, Critical), (Uplink, Warning)];
         assert_eq!(found(0.3, 0.1, true), both);
         assert_eq!(found(0.01, 0.01, true), []);
+    }
+
+    /// An upload to a far end whose answers have this hop limit, and that answers within so long while idle.
+    fn towards(hop_limit: u8, idle_s: f64) -> Finding {
+        let mut probes = testing::idle(Protocol::Udp, 250, 250, idle_s);
+        if let Outcome::Ping(ping) = &mut probes.outcome {
+            ping.hop_limits = vec![plumb_model::results::ping::HopLimit {
+                hop_limit,
+                answers: 250,
+            }];
+        }
+        let run =
+            plumb_model::run::Run::from_json(include_str!("../fixtures/policer.json")).unwrap();
+        let mut loads = run.measurements;
+        loads.retain(|m| m.context.phase == Some(plumb_model::context::Phase::Up));
+        for measurement in &mut loads {
+            measurement.duration_s = 15.0;
+            if let Outcome::LoadedLatency(latency) = &mut measurement.outcome {
+                (latency.path, latency.one_way) = (None, None);
+                latency.idle_rtt_s = spread(idle_s);
+                latency.rtt_s = spread(idle_s + 0.3);
+                latency.increase_s = spread(0.3);
+            }
+        }
+        loads.push(probes);
+        let case = Case {
+            measurements: &loads,
+            local: &HostFacts::default(),
+            far: None,
+            asked: None,
+        };
+        examine(&case, Direction::Up).remove(0)
+    }
+
+    #[test]
+    fn no_shaper_is_advised_for_a_queue_of_the_first_hop() {
+        let near = towards(64, 0.002);
+        assert_eq!(near.place, Place::LocalSegment);
+        let fix = &near.fixes[0].summary;
+        assert!(fix.contains("AQL") && fix.contains("cable"), "{fix}");
+        assert!(near.fixes.iter().all(|fix| fix.action.is_none()));
+        for behind_a_line in [towards(63, 0.002), towards(64, 0.02)] {
+            assert_eq!(behind_a_line.place, Place::Uplink);
+            let fix = &behind_a_line.fixes[0];
+            assert!(fix.summary.contains("SQM"), "{}", fix.summary);
+        }
     }
 
     #[test]

@@ -309,7 +309,7 @@ fn default_of(message: &Message) -> Option<(u32, u32, NextHop)> {
     };
     let attributes = || attributes(message.body.get(ROUTE_HEADER_BYTES..).unwrap_or_default());
     let of = |kind| attributes().find(|one| one.kind == kind)?.u32();
-    // Over several next hops the first stands for all.
+    // Of several next hops the first is taken.
     let several = attributes().find(|one| one.kind == NEXT_HOPS);
     let first = several.and_then(|several| first_of(several.value));
     Some((

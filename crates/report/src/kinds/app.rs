@@ -157,3 +157,28 @@ fn limit(goal: &Goal) -> String {
         number::threshold(&goal.field, goal.limit)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn an_application_has_a_sentence() {
+        let text = include_str!("../../tests/it/runs/every-kind.json");
+        let mut run = Run::from_json(text).unwrap();
+        let found: Vec<_> = all::<AppResult>(&run)
+            .map(|app| app.result.profile.clone())
+            .collect();
+        let profile = found.first().unwrap();
+        let lacking = sentence(&run, profile);
+        assert!(lacking.contains("in 0 of 1 cases"), "{lacking}");
+        for measurement in &mut run.measurements {
+            if let plumb_model::results::Outcome::App(app) = &mut measurement.outcome {
+                app.good = Some(true);
+            }
+        }
+        let fine = sentence(&run, profile);
+        assert!(fine.ends_with("under each load."), "{fine}");
+    }
+}

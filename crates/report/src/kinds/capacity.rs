@@ -268,3 +268,26 @@ fn bucket(train: &TrainResult) -> Option<String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_latency_is_below_nothing() {
+        let text = include_str!("../../tests/it/runs/every-kind.json");
+        let run = Run::from_json(text).unwrap_or_else(|error| panic!("{error}"));
+        let hops = results::<CapacityResult>(&run).flat_map(|capacity| &capacity.hops);
+        let latencies = hops.map(|hop| {
+            let mut hop = hop.clone();
+            (hop.latency_s, hop.latency_error_s) = (Some(-2e-7), Some(3e-7));
+            latency(&hop)
+        });
+        let latencies: Vec<String> = latencies.collect();
+        assert!(!latencies.is_empty());
+        assert!(
+            latencies.iter().all(|text| text == "< 1 µs"),
+            "{latencies:?}"
+        );
+    }
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use plumb_diagnose::{Case, Scope, diagnose};
 use plumb_model::goal::{Asked, Effort, LinePlan};
+use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_report::text::{Style, render_check};
 use serde_json::Value;
@@ -144,4 +145,101 @@ fn without_a_responder_the_next_step_is_to_run_one() {
     assert!(text(&run).contains("`plumb explain far-end`"));
     run.target = None;
     assert!(text(&run).contains("Next: plumb check HOST"));
+}
+
+/// A recorded Run, as if it had been diagnosed today.
+pub(crate) fn recorded(name: &str) -> Run {
+    let file = format!("../../corpus/{name}.json.gz");
+    let packed = GzDecoder::new(File::open(&file).expect("a record"));
+    let record: Value = serde_json::from_reader(packed).expect("JSON");
+    judged(Run::from_json(&record["run"].to_string()).expect("a Run"))
+}
+
+fn details(run: &Run) -> String {
+    let style = Style {
+        color: false,
+        width: 10_000,
+    };
+    plumb_report::text::render(run, &style)
+}
+
+#[test]
+fn a_quick_check_names_what_is_missing_and_why_there_is_no_grade() {
+    let quick = recorded("fibre@quick");
+    let short = text(&quick).replace('\n', " ");
+    for words in [
+        "Not measured either: latency with both directions loaded, loss while idle.",
+        "Half of the packets: too few probes for 95 of 100.",
+    ] {
+        assert!(short.contains(words), "{words}: {short}");
+    }
+    let all = details(&quick);
+    let all = all.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "download: no grade, and no better than A+, because not all was measured (latency under upload and latency under download,";
+    assert!(all.contains(why), "{all}");
+    // A queue that a short load shows was measured; how long it gets was not.
+    let bloated = recorded("home-wifi-bloated");
+    let missing = bloated.verdict.expect("a verdict").not_measured;
+    let what: Vec<&str> = missing.iter().map(|one| one.what.as_str()).collect();
+    assert!(
+        what.contains(&"the most that latency under upload reaches"),
+        "{what:?}"
+    );
+}
+
+#[test]
+fn what_is_lost_of_round_trips_is_lost_in_both_directions_together() {
+    let lossy = recorded("home-lossy");
+    let short = text(&lossy).replace('\n', " ");
+    for words in [
+        "(11.6 % in both directions together,",
+        "call  bad  both: 12 % lost, up and down together; bad from 3 %",
+    ] {
+        assert!(short.contains(words), "{words}: {short}");
+    }
+    assert!(!details(&lossy).contains("why was not found out"));
+}
+
+#[test]
+fn a_sentence_has_figures_of_one_run() {
+    let mut both = recorded("home-cable");
+    let mut older = both.measurements.clone();
+    for measurement in &mut older {
+        measurement.context.run = Some("older".to_owned());
+        if let Outcome::LoadedLatency(latency) = &mut measurement.outcome {
+            latency.increase_s.p95 = 0.001;
+        }
+    }
+    for measurement in &mut both.measurements {
+        measurement.context.run = Some("newer".to_owned());
+    }
+    both.measurements.splice(0..0, older);
+    let all = details(&both);
+    for words in ["other packets' by 1.0 ms", "other packets' by 698 ms"] {
+        assert!(all.contains(words), "{words}: {all}");
+    }
+}
+
+#[test]
+fn no_two_rows_of_a_table_have_one_name() {
+    let copy = recorded("copy-near");
+    let all = details(&copy);
+    for title in ["UDP\n", "UDP packets\n", "Round-trip time by probe"] {
+        let mut tables = all.split("\n\n");
+        let table = tables.find(|table| table.starts_with(title)).expect(title);
+        let rows = table.lines().skip(2).filter(|row| row.starts_with("  "));
+        let names: Vec<Vec<&str>> = rows
+            .map(|row| {
+                row.trim()
+                    .split("  ")
+                    .filter(|cell| !cell.is_empty())
+                    .take(2)
+                    .collect()
+            })
+            .collect();
+        let mut once = names.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), names.len(), "{table}");
+    }
 }

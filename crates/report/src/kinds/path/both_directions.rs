@@ -36,7 +36,7 @@ pub(super) fn table(there: &[PathHop], back: &WayBack, symmetry: &PathSymmetry) 
     };
     let title = format!("Forward and reverse path, {}", scale.unit);
     let table = Table::of(title, &symmetry.lines);
-    // A table in several blocks repeats its first columns, which are of the forward path: those of the reverse path say so.
+    // A table in several blocks repeats its first columns, which are of the forward path: columns of the reverse path say so.
     let forward = ["forward", "answers here", "p50", "adds"];
     let reverse = ["reverse", "answers there", "reverse p50", "reverse adds"];
     let table = with(table, forward, there, |l| l.forward_ttl);
