@@ -4,7 +4,7 @@
 use plumb_model::context::Phase;
 use plumb_model::finding::{Evidence, Finding};
 use plumb_model::json;
-use plumb_model::results::{Direction, Outcome};
+use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 use serde_json::Value;
 
@@ -66,9 +66,11 @@ pub fn measured_again(finding: &Finding, before: &Run, after: &Run) -> Again {
 
 /// Whether the load beside which latency was measured carries about as much again; true of what is no latency under load.
 fn fills_the_queue(was: &Measurement, before: &Run, after: &Run) -> bool {
-    let Outcome::LoadedLatency(latency) = &was.outcome else {
+    let mut all = Case::of(before).every_loaded();
+    let Some(latency) = all.find(|loaded| loaded.measurement.id == was.id) else {
         return true;
     };
+    let latency = latency.result;
     let phase = was.context.phase;
     let rate = |run: &Run, direction: Direction| {
         let of_phase = run.measurements.iter().filter(|m| m.context.phase == phase);
@@ -174,6 +176,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use plumb_model::context::Experiment;
     use plumb_model::finding::{Cause, Place};
+    use plumb_model::results::Outcome;
     use plumb_model::results::mtu::MtuResult;
     use serde_json::json;
 

@@ -112,7 +112,7 @@ pub struct FindingRef {
     pub severity: Severity,
     /// One sentence with the numbers in it.
     pub summary: String,
-    /// Why nothing is known of it, where something else than missing measurements is why.
+    /// Why nothing is known of it. Absent where it was not measured again, or is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -22,8 +22,13 @@ pub fn render_comparison(comparison: &Comparison, style: &Style) -> String {
         page.blank();
     }
     let changes = table::changes(comparison);
-    if !changes.rows.is_empty() {
-        page.table(&changes);
+    match (changes.rows.is_empty(), &changes.note) {
+        (false, _) => page.table(&changes),
+        (true, Some(note)) => {
+            page.wrapped("", FAINT, note);
+            page.blank();
+        }
+        (true, None) => {}
     }
     let changes = &comparison.findings;
     findings(&mut page, "Gone", &changes.gone, true);

@@ -291,3 +291,55 @@ fn no_phase_has_a_grade_that_could_be_worse_by_the_runs_verdict() {
     let page = html::render(&bloated);
     assert!(page.contains(">F</span>") && !page.contains(">D</span>"));
 }
+
+#[test]
+fn a_path_that_loses_packets_is_no_repair_of_its_queue() {
+    use crate::check::recorded;
+    let changed = compare(&recorded("home-cable"), &recorded("home-lossy"));
+    assert!(
+        changed
+            .summary
+            .starts_with("More packets lost when idle: 0 % → 12 %"),
+        "{}",
+        changed.summary
+    );
+    assert_eq!(changed.findings.gone, []);
+    let style = text::Style {
+        color: false,
+        width: 80,
+    };
+    let shown = text::render_comparison(&changed, &style);
+    for words in [
+        "0 % → 12 % (+12 points)",
+        "565 ms → 18.4 ms (−97 %)",
+        "Not comparable: the rate after did not fill the queue.",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    // With as much carried again, it is gone.
+    let managed = compare(&recorded("home-cable"), &recorded("home-cable-managed"));
+    assert_eq!(managed.findings.gone.len(), 2, "{:?}", managed.findings);
+}
+
+#[test]
+fn numbers_of_one_run_are_named() {
+    let (before, mut after) = (crate::sample::before(), crate::sample::before());
+    after.measurements.truncate(1);
+    let style = text::Style {
+        color: false,
+        width: 1000,
+    };
+    let mut worse = compare(&before, &after);
+    for row in &mut worse.rows {
+        if row.after.is_some() {
+            (row.after, row.better) = (row.before.map(|v| 2.0 * v), Some(false));
+        }
+    }
+    let shown = text::render_comparison(&worse, &style);
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("Left out (--json has them), of the Run before alone: "),
+        "{shown}"
+    );
+    assert!(shown.contains("upload RTT p50, udp"), "{shown}");
+}
