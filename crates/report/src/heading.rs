@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use plumb_model::finding::{Clearance, NotMeasured};
-use plumb_model::results::Outcome;
-use plumb_model::results::capture::CaptureResult;
 use plumb_model::run::Run;
 use plumb_model::units::capital;
+
+use crate::registry;
 
 /// Seconds from the start of the Run to the end of its last measurement.
 pub(crate) fn length_s(run: &Run) -> f64 {
@@ -47,18 +47,17 @@ pub(crate) fn target(run: &Run) -> String {
 /// What a Run is of, and when that was: of a capture read alone the file and its first packet, and else the far end and the
 /// beginning of the Run.
 pub(crate) fn subject(run: &Run) -> (String, String) {
-    let captures = run.measurements.iter().map(|m| match &m.outcome {
-        Outcome::Capture(capture) => Some(&**capture),
-        _ => None,
-    });
-    let captures: Option<Vec<&CaptureResult>> = captures.collect();
-    let captures = captures.filter(|all| run.target.is_none() && !all.is_empty());
-    let Some(captures) = captures else {
+    let recorded = run
+        .measurements
+        .iter()
+        .map(|m| registry::shown(m).recorded());
+    let recorded: Option<Vec<(String, Option<f64>)>> = recorded.collect();
+    let recorded = recorded.filter(|all| run.target.is_none() && !all.is_empty());
+    let Some(recorded) = recorded else {
         return (target(run), started(&run.started));
     };
-    let files = captures.iter().flat_map(|capture| &capture.files);
-    let names: Vec<&str> = files.map(|file| file.name.as_str()).collect();
-    let began = captures.iter().filter_map(|one| one.began_unix_s);
+    let names: Vec<&str> = recorded.iter().map(|(name, _)| name.as_str()).collect();
+    let began = recorded.iter().filter_map(|(_, began)| *began);
     let began = began
         .reduce(f64::min)
         .and_then(|s| Timestamp::from_second(s as i64).ok());
@@ -119,26 +118,23 @@ fn each_missing(run: &Run, say: impl Fn(&NotMeasured) -> String) -> Vec<String> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn a_capture_is_of_its_file_and_of_its_own_time() {
         let text = include_str!("../tests/it/runs/every-kind.json");
         let mut run = Run::from_json(text).unwrap();
-        let is_capture =
-            |m: &plumb_model::run::Measurement| matches!(m.outcome, Outcome::Capture(_));
-        run.measurements.retain(is_capture);
+        run.measurements
+            .retain(|m| registry::shown(m).recorded().is_some());
+        run.measurements.truncate(1);
         run.target = None;
-        for measurement in &mut run.measurements {
-            if let Outcome::Capture(capture) = &mut measurement.outcome {
-                capture.files.truncate(1);
-                capture.files[0].name = "line.pcap".to_owned();
-                capture.began_unix_s = Some(1_700_000_000.5);
-            }
-        }
         let (what, when) = subject(&run);
-        assert_eq!(what.split(", ").next(), Some("line.pcap"));
-        assert_eq!(when, "2023-11-14 22:13:20 UTC");
+        let mut recorded = run.measurements.iter();
+        let (name, began) = recorded
+            .find_map(|m| registry::shown(m).recorded())
+            .unwrap();
+        assert!(what == name && began.is_some(), "{what}");
+        assert_ne!(when, started(&run.started));
     }
 }

@@ -27,6 +27,11 @@ pub(crate) trait Show: Any {
         Vec::new()
     }
 
+    /// What it was read from, and when that was recorded, in seconds since 1970; of what was not measured by this Run.
+    fn recorded(&self) -> Option<(String, Option<f64>)> {
+        None
+    }
+
     /// The phase that the measurement belongs to where its context names none.
     fn phase(&self) -> Phase {
         Phase::Idle

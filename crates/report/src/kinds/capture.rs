@@ -29,6 +29,11 @@ impl Show for CaptureResult {
         }
     }
 
+    fn recorded(&self) -> Option<(String, Option<f64>)> {
+        let names: Vec<&str> = self.files.iter().map(|file| file.name.as_str()).collect();
+        Some((names.join(", "), self.began_unix_s))
+    }
+
     fn sentences(&self, run: &Run) -> Vec<String> {
         let mut sentences = Vec::new();
         for result in results::<Self>(run) {

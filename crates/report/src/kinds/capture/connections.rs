@@ -34,7 +34,7 @@ fn named(connection: &ConnectionResult, number: usize) -> String {
     )
 }
 
-/// What limited it.
+/// What limited a connection for most of its time.
 fn limited(connection: &ConnectionResult) -> Option<String> {
     let limit = connection.limit?;
     let (half, _) = heavier(connection);
