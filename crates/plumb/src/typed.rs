@@ -20,7 +20,7 @@ const NEAR: f64 = 0.7;
 const CONFLICTS: [(&str, &str, &str); 1] = [(
     "--continuous",
     "--cycles",
-    "-c N alone ends after N probes to each hop; --continuous goes on until Ctrl-C or q",
+    "-c N alone ends after N probes to each hop; --continuous runs until Ctrl-C or q",
 )];
 
 /// Prints what clap made of the words behind `plumb`: help, the version, or why they are no command.

@@ -31,25 +31,25 @@ pub(crate) struct Arguments {
     /// UDP port of its agent
     #[arg(short, long, default_value_t = PORT)]
     port: u16,
-    /// Use version 2c, with the community that this file has
+    /// Version 2c, by the community in it
     #[arg(long, value_name = "FILE", required_unless_present = "user")]
     community_file: Option<PathBuf>,
-    /// Use version 3, as this user
+    /// Version 3, as this user
     #[arg(long, value_name = "NAME", conflicts_with = "community_file")]
     user: Option<String>,
-    /// Hash that authenticates
+    /// Hash of authentication
     #[arg(long, value_name = "HASH", value_parser = words::any::<Authentication>(), default_value = "sha256", hide_possible_values = true)]
     authentication: Authentication,
-    /// File with the password for authentication [default: none]
+    /// Its password [default: none]
     #[arg(long, value_name = "FILE", requires = "user")]
     authentication_file: Option<PathBuf>,
-    /// Cipher that encrypts
+    /// Cipher of privacy
     #[arg(long, value_name = "CIPHER", value_parser = words::any::<Privacy>(), default_value = "aes128", hide_possible_values = true)]
     privacy: Privacy,
-    /// File with the password for privacy [default: none]
+    /// Its password [default: none]
     #[arg(long, value_name = "FILE", requires = "authentication_file")]
     privacy_file: Option<PathBuf>,
-    /// Only ports of these names; * stands for any letters, as in 'eth*' [default: all]
+    /// Only ports such as 'eth*' [default: all]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     ports: Vec<String>,
     /// Print an object of JSON
