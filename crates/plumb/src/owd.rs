@@ -1,6 +1,5 @@
 //! `plumb owd`: each way of a path by itself.
 
-use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use plumb_probe::{Key, Plan, Sizes};
 use crate::output::{Output, say};
 use crate::ping::probes::usual_port;
 use crate::quantity::{time, time_above_zero};
+use crate::status::is_shown;
 use crate::target::{PathOptions, measure_towards};
 use crate::usage::wrong;
 use crate::words;
@@ -112,8 +112,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Clocks::Judge
     };
     let address = plan.target;
-    // A terminal has a progress line.
-    if !io::stderr().is_terminal() {
+    // Where there is no progress line nothing else shows for how long it takes.
+    if !is_shown() {
         let takes_s = arguments.interval.as_secs_f64() * arguments.count as f64;
         say(format_args!(
             "{}: {} probes in both directions, for {}",

@@ -89,7 +89,7 @@ impl Status {
                 .spawn(draw)
                 .ok()
         };
-        let wanted = io::stderr().is_terminal() && can_move() && !is_quiet();
+        let wanted = is_shown();
         let thread = wanted.then(spawn).flatten();
         if thread.is_some() {
             *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&shared));
@@ -113,6 +113,11 @@ impl Status {
     pub(crate) fn ends_in(&self, left: Duration) {
         self.shared.lock().ends = Instant::now().checked_add(left);
     }
+}
+
+/// Whether there is a terminal for the line, and it is wanted.
+pub(crate) fn is_shown() -> bool {
+    io::stderr().is_terminal() && can_move() && !is_quiet()
 }
 
 /// Whether the terminal says that it can do more than print (terminfo's `dumb` cannot).
