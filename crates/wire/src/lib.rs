@@ -8,6 +8,7 @@ pub mod anonymous;
 pub mod certificate;
 pub mod checksum;
 pub mod dns;
+pub mod flow_export;
 pub mod fragment;
 pub mod hpack;
 pub mod http1;
