@@ -3,6 +3,7 @@
 mod backup;
 mod device;
 mod export;
+mod flows;
 mod history;
 mod init;
 mod report;
@@ -33,6 +34,7 @@ Examples:
   plumb watch export watch.toml --from 7d -o week.csv   while it runs, or later
   plumb watch backup watch.toml copy.db                 likewise
   plumb watch device 192.168.1.2 --community-file c     what a switch has
+  plumb watch flows 2055 --for 5m                       what routers export
   curl http://127.0.0.1:7590/metrics                    for Prometheus
 
 Limits: three probes in a row without an answer are an outage; its beginning and end are the times of probes, so it is known to the \
@@ -63,6 +65,8 @@ enum Action {
     Backup(backup::Arguments),
     /// Show once what a device has by SNMP: ports, use, memory, sensors
     Device(device::Arguments),
+    /// Show the largest flows that routers export: NetFlow, IPFIX, sFlow
+    Flows(flows::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -72,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Action::Export(arguments)) => return export::run(arguments),
         Some(Action::Backup(arguments)) => return backup::run(arguments),
         Some(Action::Device(arguments)) => return device::run(arguments),
+        Some(Action::Flows(arguments)) => return flows::run(arguments),
         None => {}
     }
     let file = arguments

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::alarm::maintenance::Window;
+use crate::flows::settings::FlowSource;
 use crate::target::kind::EVERY;
 use crate::target::kinds;
 use crate::target::settings::{Entries, Settings, Wrong};
@@ -51,6 +52,8 @@ pub struct Config {
     pub targets: Vec<Target>,
     /// Targets that have series, which are few.
     sources: Vec<Target>,
+    /// Where exporters of flows send to.
+    pub flows: Vec<FlowSource>,
     pub alarms: Vec<alarms::Rule>,
     /// By what they are sent.
     pub deliveries: Vec<deliveries::Delivery>,
@@ -81,6 +84,8 @@ struct File {
     target: Vec<Spanned<Entries>>,
     #[serde(default)]
     device: Vec<Spanned<Entries>>,
+    #[serde(default)]
+    flows: Vec<Spanned<Entries>>,
     #[serde(default)]
     alarm: Vec<alarms::Entry>,
     #[serde(default)]
@@ -135,6 +140,11 @@ impl Config {
             return Err(wrong(file.store.path.span(), "the path is empty".into()));
         }
         let targets = targets(text, &file.target, &file.device)?;
+        let flows = flows(text, &file.flows)?;
+        if targets.is_empty() && flows.is_empty() {
+            let why = "it watches nothing: write a [[target]], [[device]] or [[flows]]";
+            return Err(ConfigError::Wrong(why.to_owned()));
+        }
         let mut rules: Vec<alarms::Rule> = Vec::with_capacity(file.alarm.len());
         for entry in &file.alarm {
             let rule = entry
@@ -164,6 +174,7 @@ impl Config {
             warnings: warnings.collect(),
             sources: sources(&targets),
             maintenance: maintenance.collect::<Result<_, _>>()?,
+            flows,
             alarms: rules,
             deliveries: sent_by,
             store: file.store.path.into_inner(),
@@ -199,9 +210,17 @@ impl Config {
             .iter()
             .map(|target| target.every.as_secs_f64().recip());
         let per_second = per_second.sum::<f64>();
-        match self.targets.len() {
+        let probed = match self.targets.len() {
             1 => format!("1 target, {per_second:.2} probes a second"),
             count => format!("{count} targets, {per_second:.2} probes a second"),
+        };
+        match self.flows.as_slice() {
+            [] => probed,
+            flows => {
+                let at = flows.iter().map(|source| source.listen.to_string());
+                let at = at.collect::<Vec<_>>().join(", ");
+                format!("{probed}; flows that are sent to {at}")
+            }
         }
     }
 }
@@ -221,6 +240,25 @@ fn sources(targets: &[Target]) -> Vec<Target> {
     sources.cloned().collect()
 }
 
+/// All places that exporters send to.
+fn flows(text: &str, entries: &[Spanned<Entries>]) -> Result<Vec<FlowSource>, ConfigError> {
+    let wrong = |span: Range<usize>, why: String| ConfigError::Wrong(at(text, &span, &why));
+    let mut flows: Vec<FlowSource> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let source = FlowSource::read(entry).map_err(|(span, why)| wrong(span, why))?;
+        if flows.iter().any(|other| other.name == source.name) {
+            let why = format!("other [[flows]] are called '{}'", source.name);
+            return Err(wrong(entry.span(), why));
+        }
+        if let Some(other) = flows.iter().find(|other| other.listen == source.listen) {
+            let why = format!("'{}' listens at {} already", other.name, other.listen);
+            return Err(wrong(entry.span(), why));
+        }
+        flows.push(source);
+    }
+    Ok(flows)
+}
+
 /// All targets of the file, in its order, the devices behind the others.
 fn targets(
     text: &str,
@@ -234,9 +272,9 @@ fn targets(
         .into_iter()
         .flat_map(|(source, all)| all.iter().map(move |entry| (source, entry)));
     let count = targets.len() + devices.len();
-    if !(1..=MOST_TARGETS).contains(&count) {
+    if count > MOST_TARGETS {
         return Err(ConfigError::Wrong(format!(
-            "it has {count} targets: write one to {MOST_TARGETS} [[target]] or [[device]]"
+            "it has {count} targets: {MOST_TARGETS} are the most"
         )));
     }
     let mut targets: Vec<Target> = Vec::with_capacity(count);

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 
 use crate::distribution::Distribution;
+use crate::flows::dimension::Dimension;
+use crate::flows::table::Top;
 use crate::outage::Outage;
 use crate::store::{KEPT_S, Store, StoreError, Width};
 
@@ -17,6 +19,8 @@ pub enum What {
     Outages,
     Alarms,
     Months,
+    /// The largest flows of windows; of places rather than targets.
+    Flows(Width),
 }
 
 /// From which time until before which other one, s since 1970.
@@ -48,6 +52,17 @@ impl What {
         Self::Windows(width.unwrap_or(Width::Day))
     }
 
+    /// The finest windows of flows of which all since then is kept.
+    pub fn finest_flows(from_s: i64, now_s: i64) -> Self {
+        let widths = [Width::Minute, Width::QuarterHour];
+        let kept = |width: &Width| {
+            width
+                .flows_kept_s()
+                .is_none_or(|kept_s| from_s >= now_s - kept_s)
+        };
+        Self::Flows(widths.into_iter().find(kept).unwrap_or(Width::Day))
+    }
+
     /// The names of the columns.
     fn columns(self) -> &'static str {
         match self {
@@ -57,6 +72,9 @@ impl What {
             Self::Alarms => "target,alarm,since,raised,cleared,words,behind",
             Self::Months => {
                 "target,month,available_ratio,outages,mtbf_s,mttr_s,down_s,watched_s,unknown_s"
+            }
+            Self::Flows(_) => {
+                "name,from,window_s,by,key,bytes,bytes_low,bytes_high,packets,packets_low,packets_high,flows,missed_bytes"
             }
         }
     }
@@ -72,6 +90,9 @@ impl fmt::Display for What {
             Self::Outages => "outages",
             Self::Alarms => "alarms",
             Self::Months => "months",
+            Self::Flows(Width::Minute) => "flows of minutes",
+            Self::Flows(Width::QuarterHour) => "flows of quarter-hours",
+            Self::Flows(Width::Day) => "flows of days",
         })
     }
 }
@@ -133,6 +154,14 @@ pub fn write(
                     rows.text(&alarm.words);
                     rows.text(&alarm.behind.join("; "));
                     rows.next()?;
+                }
+            }
+            What::Flows(width) => {
+                for dimension in Dimension::ALL {
+                    let windows = store.flows(name, dimension, width, (from_s, to_s))?;
+                    for (at_s, top) in &windows {
+                        rows.flows(name, *at_s, width, dimension, top)?;
+                    }
                 }
             }
             What::Months => {
@@ -221,6 +250,38 @@ impl Rows<'_> {
             None => self.line.push_str(",,,,,,,"),
         }
         self.next()
+    }
+
+    /// The sums of a window. In the row of others `missed_bytes` is the most that one of them has.
+    fn flows(
+        &mut self,
+        name: &str,
+        at_s: i64,
+        width: Width,
+        dimension: Dimension,
+        top: &Top,
+    ) -> io::Result<()> {
+        let rows = top.rows.iter();
+        let rows = rows.map(|row| (row.key.as_str(), &row.sums, row.missed_bytes));
+        let others = Some(("others", &top.others, top.most_of_other));
+        for (key, sums, missed_bytes) in rows.chain(others.filter(|(_, sums, _)| sums.flows > 0)) {
+            self.text(name);
+            self.put(second(at_s));
+            self.put(width.seconds());
+            self.put(dimension.word());
+            self.text(key);
+            let (bytes, packets) = (sums.bytes_interval(), sums.packets_interval());
+            for value in [sums.bytes, bytes.low, bytes.high] {
+                self.put(format_args!("{value:.0}"));
+            }
+            for value in [sums.packets, packets.low, packets.high] {
+                self.put(format_args!("{value:.0}"));
+            }
+            self.put(sums.flows);
+            self.put(format_args!("{missed_bytes:.0}"));
+            self.next()?;
+        }
+        Ok(())
     }
 
     fn outage(&mut self, name: &str, outage: &Outage) -> io::Result<()> {

@@ -4,10 +4,12 @@
 
 pub mod alarm;
 pub mod availability;
+mod columns;
 pub mod config;
 pub mod deliver;
 pub mod distribution;
 pub mod export;
+pub mod flows;
 mod glob;
 pub mod month;
 pub mod outage;

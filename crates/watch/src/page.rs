@@ -1,5 +1,7 @@
-//! The page: an overview in words, a page for each target, and the metrics. It only reads.
+//! The page: an overview in words, a page for each target and each place that flows are sent to, and the metrics. It only reads.
 
+mod flow_chart;
+mod flows;
 mod graph;
 mod http;
 mod metrics;
@@ -32,6 +34,22 @@ fn answer(config: &Config, request: &Request, now_s: i64) -> Answer {
         match request.path.as_str() {
             "/" => overview::page(config, &store, now_s).map(|page| Some(Answer::html(page))),
             "/metrics" => metrics::text(config, &store, now_s).map(|text| Some(Answer::text(text))),
+            path if path.starts_with("/flows/") => {
+                let name = path.strip_prefix("/flows/").unwrap_or_default();
+                let Some(asked) = flows::Asked::of(request.query.as_deref()) else {
+                    return Ok(None);
+                };
+                let page = flows::page(&store, name, asked, now_s)?;
+                Ok(page.map(Answer::html))
+            }
+            path if path.starts_with("/json/flows/") => {
+                let name = path.strip_prefix("/json/flows/").unwrap_or_default();
+                let Some(asked) = flows::Asked::of(request.query.as_deref()) else {
+                    return Ok(None);
+                };
+                let document = flows::json(&store, name, asked, now_s)?;
+                Ok(document.map(Answer::json))
+            }
             path => {
                 let name = path.strip_prefix("/target/").unwrap_or_default();
                 let known = config.targets.iter().find(|target| target.name == name);

@@ -3,6 +3,7 @@
 
 mod alarms;
 pub mod backup;
+mod flows;
 mod months;
 mod outages;
 mod queue;
@@ -23,6 +24,10 @@ use crate::alarm::engine::History;
 use crate::alarm::record::Alarm;
 use crate::availability::Availability;
 use crate::distribution::Distribution;
+use crate::flows::dimension::Dimension;
+use crate::flows::listening::Heard;
+use crate::flows::state::State;
+use crate::flows::table::Top;
 use crate::month::Month;
 use crate::outage::Outages;
 use crate::sample::Sample;
@@ -140,8 +145,40 @@ impl Store {
                     summed::remove_old(writing, target, width, now_s)?;
                 }
             }
-            Ok(())
+            flows::sum_up(writing, now_s)
         })
+    }
+
+    /// Writes what was heard of flows in minutes that are over.
+    ///
+    /// # Errors
+    /// Errors of the database; nothing of it is written then.
+    pub(crate) fn append_flows(&mut self, heard: &[Heard]) -> Result<(), StoreError> {
+        self.write(|writing| heard.iter().try_for_each(|one| flows::append(writing, one)))
+    }
+
+    /// The largest sums of a place in one dimension, of windows that begin from `from_s` until before `to_s`, with when each
+    /// begins.
+    ///
+    /// # Errors
+    /// Errors of the database.
+    pub fn flows(
+        &self,
+        source: &str,
+        dimension: Dimension,
+        width: Width,
+        within: (i64, i64),
+    ) -> Result<Vec<(i64, Top)>, StoreError> {
+        flows::read(&self.connection, source, dimension, width, within)
+            .map_err(|source| error(&self.path, source))
+    }
+
+    /// The places that flows were sent to, with what was known of their exporters last, and when, s since 1970.
+    ///
+    /// # Errors
+    /// Errors of the database.
+    pub fn flow_sources(&self) -> Result<Vec<(String, i64, State)>, StoreError> {
+        flows::sources(&self.connection).map_err(|source| error(&self.path, source))
     }
 
     /// The samples of a target sent from `from_s` on, in the order of time.

@@ -19,6 +19,7 @@ use crate::config::{Config, ConfigError, Target};
 use crate::deliver::delivery::NotTaken;
 use crate::deliver::message::{line, message};
 use crate::deliver::retry;
+use crate::flows::listening::{Heard, Listening};
 use crate::page;
 use crate::probe::{News, Prober};
 use crate::sample::Sample;
@@ -44,6 +45,9 @@ const MOST_UNDER_WAY: usize = 400;
 /// Samples that wait for a database that cannot be written, before the oldest are dropped: 24 MB at most.
 const MOST_WAITING: usize = 200_000;
 
+/// Minutes of flows that wait for it likewise: half an hour of two places, in 20 MB.
+const MOST_FLOWS_WAITING: usize = 60;
+
 /// A minute is judged so long after its end, in seconds: the last answers have come, and are written.
 const JUDGE_AFTER_S: i64 = 10;
 
@@ -65,6 +69,12 @@ pub enum WatchError {
     Trust(#[from] TrustError),
     #[error("the targets cannot be probed: {0}")]
     Probe(#[from] ProbeError),
+    #[error("the flows '{name}' cannot be listened to at {listen}: {source}")]
+    Flows {
+        name: String,
+        listen: std::net::SocketAddr,
+        source: std::io::Error,
+    },
     #[error(
         "the page cannot be served at {listen}: {source}; listen = \"ADDRESS:PORT\" under [page] moves it"
     )]
@@ -109,7 +119,6 @@ pub fn run(file: &Path, asked: &Asked, say: &dyn Fn(&str)) -> Result<(), WatchEr
         sending: Vec::new(),
         sent: mpsc::channel(),
         state_due_s: BTreeMap::new(),
-        config,
         store,
         waiting: Vec::new(),
         complaints: Complaints::default(),
@@ -118,6 +127,9 @@ pub fn run(file: &Path, asked: &Asked, say: &dyn Fn(&str)) -> Result<(), WatchEr
         busy: BTreeSet::new(),
         news,
         prober: Prober::new(None, sender),
+        listening: listening(&config)?,
+        flows_waiting: Vec::new(),
+        config,
         say,
     };
     watching.prepare()?;
@@ -128,7 +140,19 @@ pub fn run(file: &Path, asked: &Asked, say: &dyn Fn(&str)) -> Result<(), WatchEr
         watching.config.summary()
     ));
     watching.until_stopped(file, asked, &shown);
+    let heard = watching.listening.end();
+    watching.flows_waiting.extend(heard);
+    watching.store.append_flows(&watching.flows_waiting)?;
     Ok(watching.store.append(&watching.waiting)?)
+}
+
+/// Listens to the exporters of the file.
+fn listening(config: &Config) -> Result<Listening, WatchError> {
+    Listening::begin(&config.flows).map_err(|(source, error)| WatchError::Flows {
+        name: source.name,
+        listen: source.listen,
+        source: error,
+    })
 }
 
 /// What was complained of last, so that the same is not said with each probe.
@@ -175,6 +199,9 @@ struct Watching<'a> {
     busy: BTreeSet<String>,
     news: mpsc::Receiver<(String, News)>,
     prober: Prober,
+    listening: Listening,
+    /// Minutes of flows that are not written yet.
+    flows_waiting: Vec<Heard>,
     say: &'a dyn Fn(&str),
 }
 
@@ -221,6 +248,7 @@ impl Watching<'_> {
                 written = Instant::now();
                 self.take_swept();
                 self.write();
+                self.write_flows();
                 self.resume_sweeps();
             }
             if summed.is_none_or(|at| at.elapsed() >= SUM_UP_EVERY) {
@@ -557,6 +585,45 @@ impl Watching<'_> {
         self.complain_of("the database", why);
     }
 
+    /// Writes what was heard of flows; what cannot be written waits on.
+    fn write_flows(&mut self) {
+        let heard: Vec<Heard> = self.listening.heard().collect();
+        for one in &heard {
+            let about = format!("flows '{}'", one.source);
+            let others = one.state.refused_from.iter().map(ToString::to_string);
+            let others = others.collect::<Vec<_>>().join(", ");
+            let why = (!others.is_empty())
+                .then(|| format!("what {others} sends is refused: it is not among its exporters"));
+            self.complain_of(&about, why);
+        }
+        self.flows_waiting.extend(heard);
+        if self.flows_waiting.is_empty() {
+            return;
+        }
+        let done = self.store.append_flows(&self.flows_waiting);
+        match &done {
+            Ok(()) => self.flows_waiting.clear(),
+            Err(_) => {
+                let over = self.flows_waiting.len().saturating_sub(MOST_FLOWS_WAITING);
+                self.flows_waiting.drain(..over);
+            }
+        }
+        let why = done.err().map(|error| error.to_string());
+        self.complain_of("the database of flows", why);
+    }
+
+    /// Listens where the file says now.
+    fn listen_again(&mut self) {
+        let heard = self.listening.end();
+        self.flows_waiting.extend(heard);
+        match listening(&self.config) {
+            Ok(listening) => self.listening = listening,
+            Err(why) => (self.say)(&format!(
+                "{why}; no flows are listened to until the file is read again"
+            )),
+        }
+    }
+
     /// Continues with the alarms that stand, under another configuration.
     fn resume_alarms(&mut self) {
         // Alarms that could not be written yet are not in the database.
@@ -610,9 +677,14 @@ impl Watching<'_> {
         }
         // Places of targets refer to the file that is in force.
         self.take_swept();
+        // A place that could not be listened at is tried again.
+        let listens = self.config.flows == config.flows && !self.listening.is_over();
         self.config = config;
         if !same {
             self.silence.forget();
+        }
+        if !listens {
+            self.listen_again();
         }
         if !same && let Err(why) = self.begin(now) {
             (self.say)(&why.to_string());

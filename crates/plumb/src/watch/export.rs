@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// Which part of the history
     #[arg(long, value_enum, default_value = "series")]
     what: Asked,
-    /// From this time on: a date, a time of RFC 3339, or so long ago [default: 24h for a series, else all]
+    /// From this time on: a date, a time of RFC 3339, or so long ago [default: 24h for series and flows, else all]
     #[arg(long, value_name = "TIME")]
     from: Option<When>,
     /// Until before this time [default: now]
@@ -61,13 +61,18 @@ enum Asked {
     Alarms,
     /// Availability of each month, as of plumb watch report
     Months,
+    /// The largest flows that routers exported, with intervals of 95 %
+    Flows,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let now_s = now_s();
     let period = arguments.period(now_s)?;
     let what = arguments.what(period, now_s);
-    let (store, names) = arguments.source.open()?;
+    let (store, names) = match arguments.what {
+        Asked::Flows => arguments.source.open_flows()?,
+        _ => arguments.source.open()?,
+    };
     let path = arguments.output.as_deref().unwrap_or(Path::new(STDOUT));
     let growing = Growing::begin(path)?;
     let cannot = || format!("cannot write {}", path.display());
@@ -93,7 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 impl Arguments {
     fn period(&self, now_s: i64) -> anyhow::Result<Period> {
-        let usual = (self.what == Asked::Series).then_some(SERIES);
+        let usual = matches!(self.what, Asked::Series | Asked::Flows).then_some(SERIES);
         let from = self.from.or(usual);
         let period = Period {
             // Nothing was watched before 1970.
@@ -121,6 +126,7 @@ impl Arguments {
             Asked::Outages => What::Outages,
             Asked::Alarms => What::Alarms,
             Asked::Months => What::Months,
+            Asked::Flows => What::finest_flows(period.from_s, now_s),
         }
     }
 }

@@ -38,9 +38,25 @@ impl Source {
         names.retain(|name| of_history.contains(name));
         known.retain(|name| !of_file.contains(name));
         names.append(&mut known);
+        self.choose(&mut names, "target")?;
+        Ok((store, names))
+    }
+
+    /// The history, and the names of the places that flows were sent to and that are asked for.
+    pub(super) fn open_flows(&self) -> anyhow::Result<(Store, Vec<String>)> {
+        let (path, _) = located(&self.file)?;
+        let store = Store::open_to_read(&path)?;
+        let sources = store.flow_sources()?.into_iter();
+        let mut names: Vec<String> = sources.map(|(name, ..)| name).collect();
+        self.choose(&mut names, "[[flows]]")?;
+        Ok((store, names))
+    }
+
+    /// Leaves the names that are asked for.
+    fn choose(&self, names: &mut Vec<String>, what: &str) -> anyhow::Result<()> {
         if let Some(missing) = self.targets.iter().find(|name| !names.contains(name)) {
             return Err(wrong(format!(
-                "the history has no target '{missing}'; it has {}",
+                "the history has no {what} '{missing}'; it has {}",
                 match names.is_empty() {
                     true => "none".to_owned(),
                     false => names.join(", "),
@@ -48,7 +64,7 @@ impl Source {
             )));
         }
         names.retain(|name| self.targets.is_empty() || self.targets.contains(name));
-        Ok((store, names))
+        Ok(())
     }
 
     /// The same without the series of targets, which have no outages, as far as the file says which those are; one that is

@@ -57,7 +57,7 @@ fn what_is_wrong_is_said_with_its_line_and_words() {
             target("").replace("\"h\"", "\"\""),
             "write the name or the address of one host",
         ),
-        ("".into(), "it has 0 targets"),
+        ("".into(), "it watches nothing"),
         (
             target("every = \"20s\"")
                 + &target("every = \"15s\"\nport = 80")
@@ -351,4 +351,57 @@ fn what_is_wrong_with_a_device_is_named() {
         error("[[target]]\nname = \"a\"\nhost = \"h\"\nprobe = \"device\"\n")
             .contains("no probe is called 'device'")
     );
+}
+
+#[test]
+fn flows_have_their_exporters_and_usual_values() {
+    let flows = |more: &str| {
+        let text = format!("{HEAD}[[flows]]\nname = \"core\"\nlisten = \"0.0.0.0:2055\"\n{more}\n");
+        Config::parse(&text)
+    };
+    let config = flows("exporters = [\"10.0.0.1\", \"2001:db8::/32\"]").unwrap();
+    let source = config.flows.first().unwrap();
+    assert_eq!((source.hosts, source.top, source.one_in), (false, 50, 1.0));
+    assert_eq!(source.exporters.len(), 2);
+    assert!(
+        config
+            .summary()
+            .ends_with("; flows that are sent to 0.0.0.0:2055"),
+        "{}",
+        config.summary()
+    );
+    let exporters = "exporters = [\"10.0.0.1\"]\n";
+    for (more, words) in [
+        ("", "it lacks exporters = "),
+        ("exporters = []", "name 1 to 1000 addresses or prefixes"),
+        (
+            "exporters = [\"router\"]",
+            "`exporters = [\"router\"]`: 'router': write an address",
+        ),
+        (&format!("{exporters}top = 0"), "top is 1 to 1000"),
+        (&format!("{exporters}sampling = 0"), "sampling is 100 where"),
+        (&format!("{exporters}hosts = 1"), "invalid type"),
+        (
+            &format!("{exporters}host = \"h\""),
+            "unknown field `host` of [[flows]]",
+        ),
+        (
+            &format!("{exporters}[[flows]]\nname = \"b\"\nlisten = \"0.0.0.0:2055\"\n{exporters}"),
+            "'core' listens at 0.0.0.0:2055 already",
+        ),
+        (
+            &format!(
+                "{exporters}[[flows]]\nname = \"core\"\nlisten = \"0.0.0.0:2056\"\n{exporters}"
+            ),
+            "other [[flows]] are called 'core'",
+        ),
+    ] {
+        let why = flows(more).unwrap_err().to_string();
+        assert!(why.contains(words), "{more}: {why}");
+    }
+    assert!(
+        error("[[flows]]\nname = \"a\"\nlisten = \"2055\"")
+            .contains("write an address of this host")
+    );
+    assert!(error("").contains("it watches nothing"));
 }

@@ -62,6 +62,13 @@ impl Answer {
         }
     }
 
+    pub(super) fn json(body: String) -> Self {
+        Self {
+            kind: "application/json",
+            ..Self::html(body)
+        }
+    }
+
     pub(super) fn not_found() -> Self {
         Self {
             status: "404 Not Found",

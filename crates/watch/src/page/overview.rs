@@ -75,6 +75,15 @@ pub(super) fn page(config: &Config, store: &Store, now_s: i64) -> Result<String,
             "<tr><td>{link}</td><td>{probe}</td><td>{lost}</td><td>{median}</td><td>{up}</td><td>{last}</td></tr>\n"
         );
     }
+    let mut flows = String::new();
+    for (name, ..) in store.flow_sources()? {
+        let link = format!(
+            "<a href=\"/flows/{}\">{}</a>",
+            in_path(&name),
+            escaped(&name)
+        );
+        flows += &format!("<p>Flows: {link}</p>\n");
+    }
     let now = match wrong.is_empty() {
         true => "<p>All targets answer, and lost nothing.</p>\n".to_owned(),
         false => format!("<ul>\n{wrong}</ul>\n"),
@@ -82,7 +91,7 @@ pub(super) fn page(config: &Config, store: &Store, now_s: i64) -> Result<String,
     let body = format!(
         "<h1>Now</h1>\n{now}<h2>The last 5 minutes, and outages of 24 hours</h2>\n<div class=\"scroll\"><table>\
          <tr><th>target</th><th>probe</th><th>lost</th><th>median</th><th>available</th><th>last outage (UTC)</th></tr>\n\
-         {rows}</table></div>\n"
+         {rows}</table></div>\n{flows}"
     );
     Ok(whole("plumb watch", Some(AGAIN_S), &body))
 }

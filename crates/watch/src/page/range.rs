@@ -21,7 +21,10 @@ impl Range {
         let Some(query) = query.filter(|query| !query.is_empty()) else {
             return Some(Self::Hour);
         };
-        let word = query.strip_prefix("range=")?;
+        Self::of_word(query.strip_prefix("range=")?)
+    }
+
+    pub(super) fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|range| range.word() == word)
     }
 

@@ -156,3 +156,69 @@ fn a_device_lists_its_series_by_names_that_it_chose() {
         "{metrics}"
     );
 }
+
+/// What is answered of flows that one exporter sent in the last minutes, under a name that would like to be markup.
+fn of_flows(path: &str, query: Option<&str>) -> Answer {
+    use crate::flows::collector::Collector;
+    use crate::flows::listening::Heard;
+    use crate::flows::settings::FlowSource;
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[store]\npath = \"w.db\"\n[[flows]]\nname = \"<b>\"\nlisten = \"127.0.0.1:2055\"\nexporters = [\"::/0\"]\n";
+    let mut config = Config::parse(text).unwrap();
+    config.store = folder.path().join("w.db");
+    let mut store = Store::open(&config.store).unwrap();
+    let mut collector = Collector::new(FlowSource::at(config.flows[0].listen), NOW_S * 1000);
+    for minute in 1..20u32 {
+        let sources = [[192, 0, 2, 1], [198, 51, 100, 7]].map(std::net::Ipv4Addr::from);
+        let message = crate::flows::collector::tests::netflow5(minute * 2, 100, &sources);
+        collector.hear("10.0.0.1".parse().unwrap(), &message, NOW_S * 1000);
+        let heard = Heard {
+            source: "<b>".to_owned(),
+            start_s: (NOW_S - i64::from(minute) * 60).div_euclid(60) * 60,
+            tops: collector.take_tops(),
+            state: collector.state(),
+        };
+        store.append_flows(&[heard]).unwrap();
+    }
+    answer(&config, &Request::asking(path, query), NOW_S)
+}
+
+#[test]
+fn flows_have_a_page_by_range_and_dimension_and_a_document() {
+    let page = of_flows("/flows/<b>", None).body;
+    for words in [
+        "192.0.2.0/24",
+        "50.0 %",
+        "± ",
+        "<svg",
+        "NetFlow v5",
+        "1 of 100",
+        "?range=24h&amp;by=source",
+        "?range=1h&amp;by=dscp",
+        "/json/flows/%3Cb%3E?range=1h",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(!page.contains("<b>"), "{page}");
+    assert!(of_flows("/", None).body.contains("/flows/%3Cb%3E"));
+    let page = of_flows("/flows/<b>", Some("range=24h&by=application")).body;
+    assert!(
+        page.contains("tcp/443") && page.contains("100.0 %"),
+        "{page}"
+    );
+    for wrong in ["range=2h", "by=colour", "x"] {
+        assert_eq!(of_flows("/flows/<b>", Some(wrong)).status, "404 Not Found");
+    }
+    assert_eq!(of_flows("/flows/other", None).status, "404 Not Found");
+    let document = of_flows("/json/flows/<b>", None).body;
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["schema"], "plumb.flows/1");
+    assert_eq!(document["exporters"][0]["address"], "10.0.0.1");
+    let all = &document["tops"][0]["rows"][0];
+    assert_eq!(
+        (&document["tops"][0]["by"], &all["key"]),
+        (&"total".into(), &"all".into())
+    );
+    assert_eq!(all["bytes"], 19.0 * 2.0 * 1000.0 * 100.0);
+    assert!(all["bytes_low"].as_f64().unwrap() < all["bytes"].as_f64().unwrap());
+}

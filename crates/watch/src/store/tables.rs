@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 /// The version of the tables that this plumb writes (PRAGMA user_version).
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// Marks a database as one of plumb's ("plwa" in ASCII, PRAGMA application_id).
 const APPLICATION: i64 = 0x706c_7761;
@@ -44,6 +44,17 @@ CREATE TABLE state (target INTEGER NOT NULL, at_us INTEGER NOT NULL, words TEXT 
   PRIMARY KEY (target, at_us)) STRICT, WITHOUT ROWID;
 CREATE TABLE fresh (minute INTEGER NOT NULL, target INTEGER NOT NULL, block BLOB NOT NULL,
   PRIMARY KEY (minute, target)) STRICT, WITHOUT ROWID;
+";
+
+/// What version 4 adds: places that flows are sent to, with what is known of their exporters as JSON; and sums of flows by
+/// window, dimension and what they have in common. The row of others has an empty key, and in `missed_bytes` the most that one of
+/// them has.
+const FLOWS: &str = "
+CREATE TABLE flow_source (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, at_s INTEGER NOT NULL, state TEXT NOT NULL) STRICT;
+CREATE TABLE flow (source INTEGER NOT NULL, width_s INTEGER NOT NULL, start_s INTEGER NOT NULL, dimension INTEGER NOT NULL,
+  key TEXT NOT NULL, bytes REAL NOT NULL, packets REAL NOT NULL, bytes_variance REAL NOT NULL, packets_variance REAL NOT NULL,
+  flows INTEGER NOT NULL, missed_bytes REAL NOT NULL,
+  PRIMARY KEY (source, width_s, dimension, start_s, key)) STRICT, WITHOUT ROWID;
 ";
 
 /// Why the history cannot be read or written.
@@ -161,7 +172,10 @@ pub(super) fn ensure(connection: &mut Connection, path: &Path) -> Result<(), Sto
             if version < 2 {
                 making.execute_batch(ALARMS)?;
             }
-            making.execute_batch(STATES)?;
+            if version < 3 {
+                making.execute_batch(STATES)?;
+            }
+            making.execute_batch(FLOWS)?;
             making.pragma_update(None, "application_id", APPLICATION)?;
             making.pragma_update(None, "user_version", VERSION)?;
             making.commit()

@@ -94,7 +94,7 @@ fn what_is_not_its_own_is_refused_in_words() {
     let change = |sql: &str| {
         Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     };
-    change("PRAGMA user_version = 4");
+    change("PRAGMA user_version = 5");
     assert!(refused(&path).contains("newer plumb"), "{}", refused(&path));
     assert!(unread(&path).contains("newer plumb"), "{}", unread(&path));
     change("PRAGMA user_version = 2; PRAGMA application_id = 5");
@@ -162,7 +162,8 @@ fn a_database_of_version_1_gets_the_tables_of_today() {
     // It had no other place for samples.
     store.sum_up(60_100).unwrap();
     drop(store);
-    let old = "DROP TABLE alarm; DROP TABLE queue; DROP TABLE state; DROP TABLE fresh; PRAGMA user_version = 1";
+    let old = "DROP TABLE alarm; DROP TABLE queue; DROP TABLE state; DROP TABLE fresh; DROP TABLE flow; \
+               DROP TABLE flow_source; PRAGMA user_version = 1";
     Connection::open(&path).unwrap().execute_batch(old).unwrap();
     let refused = Store::open_to_read(&path).unwrap_err().to_string();
     assert!(refused.contains("an older plumb"), "{refused}");

@@ -118,13 +118,15 @@ impl Settings {
         }
     }
 
-    /// Sees that nothing is left.
+    /// Sees that nothing is left of a target.
     pub(crate) fn end(self, probe: &str) -> Result<(), Wrong> {
+        self.end_of(&format!("a target with probe = \"{probe}\""))
+    }
+
+    /// Sees that nothing is left of what is called so.
+    pub(crate) fn end_of(self, what: &str) -> Result<(), Wrong> {
         match self.left.into_iter().next() {
-            Some((key, value)) => Err((
-                value.span(),
-                format!("unknown field `{key}` of a target with probe = \"{probe}\""),
-            )),
+            Some((key, value)) => Err((value.span(), format!("unknown field `{key}` of {what}"))),
             None => Ok(()),
         }
     }

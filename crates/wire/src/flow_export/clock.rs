@@ -17,7 +17,7 @@ impl Clocks {
     }
 }
 
-/// How far an exporter's clock is from this host's, with the way to here: arrival less when it was sent, in ms. NetFlow 9 and
+/// How far an exporter's clock is from this host's, and the time of the path here: arrival less when it was sent, in ms. NetFlow 9 and
 /// IPFIX have seconds alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {

@@ -1,5 +1,5 @@
-//! Fields of templates: which of the information elements (IANA, "IPFIX Information Elements") are read, and how. The numbers
-//! below 128 are those of NetFlow 9 too.
+//! Fields of templates: which of the information elements (IANA, "IPFIX Information Elements") are read, and how. NetFlow 9
+//! shares the numbers below 128.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -10,7 +10,7 @@ use super::state::State;
 use super::template::{Field, MOST_FIELDS_OF_ONE, Of, Template};
 use super::{FlowExportError, Protocol};
 
-/// The numbers of sets that are no records (section 3.3.2). In a withdrawal they stand for all templates of their kind.
+/// The numbers of sets that are no records (section 3.3.2). In a withdrawal they name all templates of their kind.
 const TEMPLATES: u16 = 2;
 const OPTIONS_TEMPLATES: u16 = 3;
 

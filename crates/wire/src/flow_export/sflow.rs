@@ -128,7 +128,7 @@ fn sample(mut bytes: Bytes<'_>, expanded: bool, sub_agent: u32) -> Option<FlowRe
     Some(record)
 }
 
-/// The first bytes of the packet. Bytes count as IP has them, as with NetFlow; of what is no IP, those of the frame.
+/// The first bytes of the packet. Bytes count as IP has them, as with NetFlow; of what is no IP, the whole frame counts.
 fn raw_header(record: &mut FlowRecord, mut bytes: Bytes<'_>) -> Option<()> {
     let link = bytes.u32()?;
     let frame_bytes = bytes.u32()?;

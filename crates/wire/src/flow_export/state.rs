@@ -32,7 +32,7 @@ pub struct Seen {
     pub without_template: u64,
     /// Samples of sFlow that are no packets: counters, and what else a vendor adds.
     pub passed_over: u64,
-    /// The exporter's clock.
+    /// How far the exporter's clock is behind.
     pub behind: Option<Behind>,
     /// The lowest and highest rate of sampling that records had: one packet of so many.
     pub one_in: Option<(f64, f64)>,
@@ -103,7 +103,7 @@ impl State {
 }
 
 impl Seen {
-    /// Counts a record.
+    /// Counts a record that is handed on.
     pub(super) fn see_record(&mut self, one_in: Option<f64>) {
         self.records += 1;
         match one_in {

@@ -158,7 +158,7 @@ impl Templates {
         }
     }
 
-    /// Removes those of a domain: all, or those of one kind.
+    /// Removes the templates of a domain: all, or all of one kind.
     pub(super) fn remove_of(&mut self, domain: DomainKey, of: Option<Of>) {
         let goes = |key: &(DomainKey, u16), kept: &Kept| {
             key.0 == domain && of.is_none_or(|of| of == kept.template.of)

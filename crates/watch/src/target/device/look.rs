@@ -13,6 +13,7 @@ use super::inventory::{Inventory, Port};
 use super::objects::{HR_SYSTEM_UPTIME, SYS_DESCR, SYS_NAME, SYS_UP_TIME};
 use super::rates::{Counts, Rate, Rates, rates};
 use super::{WITHIN, reading};
+use crate::columns::table;
 use crate::page::words::time;
 use crate::snmp::client::{AskError, Client, text, ticks};
 use crate::unit::Unit;
@@ -255,23 +256,4 @@ impl LookedPort {
             pair(self.in_discards, self.out_discards),
         ]
     }
-}
-
-/// Rows with their columns below each other.
-fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    let wide = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..N).map(wide).collect();
-    let mut out = String::new();
-    for row in rows {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, wide)| format!("{cell:wide$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        out += &format!("  {}\n", line.trim_end());
-    }
-    out
 }
