@@ -214,13 +214,12 @@ impl Config {
             1 => format!("1 target, {per_second:.2} probes a second"),
             count => format!("{count} targets, {per_second:.2} probes a second"),
         };
-        match self.flows.as_slice() {
-            [] => probed,
-            flows => {
-                let at = flows.iter().map(|source| source.listen.to_string());
-                let at = at.collect::<Vec<_>>().join(", ");
-                format!("{probed}; flows that are sent to {at}")
-            }
+        let at = self.flows.iter().map(|source| source.listen.to_string());
+        let at = at.collect::<Vec<_>>().join(", ");
+        match (self.targets.is_empty(), self.flows.is_empty()) {
+            (_, true) => probed,
+            (true, false) => format!("flows that are sent to {at}"),
+            (false, false) => format!("{probed}; flows that are sent to {at}"),
         }
     }
 }

@@ -10,6 +10,7 @@ use plumb_model::prefix::Prefix;
 use plumb_watch::flows::listening::Listener;
 use plumb_watch::flows::look::look;
 use plumb_watch::flows::settings::FlowSource;
+use plumb_watch::flows::state::State;
 
 use crate::exit::{Ends, stop_flag};
 use crate::output::{print, print_json};
@@ -75,7 +76,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let listener = Listener::bind(source).with_context(cannot)?;
     let status = Status::new();
     status.step("flows".to_owned());
-    let mut show = |text: &str| status.update(text.to_owned());
+    let mut show = |state: &State, elapsed: Duration| {
+        let (flows, exporters) = (state.flows(), state.exporters.len());
+        let seconds = elapsed.as_secs();
+        status.update(format!(
+            "{seconds} s, exporters: {exporters}, flows: {flows}"
+        ));
+    };
     let found = look(listener, arguments.within, &stop, &mut show).with_context(cannot)?;
     drop(status);
     match arguments.json {

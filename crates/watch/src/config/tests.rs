@@ -366,7 +366,7 @@ fn flows_have_their_exporters_and_usual_values() {
     assert!(
         config
             .summary()
-            .ends_with("; flows that are sent to 0.0.0.0:2055"),
+            .ends_with("flows that are sent to 0.0.0.0:2055"),
         "{}",
         config.summary()
     );

@@ -93,7 +93,7 @@ pub fn look(
     mut listener: Listener,
     within: Option<Duration>,
     stop: &AtomicBool,
-    show: &mut dyn FnMut(&str),
+    show: &mut dyn FnMut(&State, Duration),
 ) -> io::Result<Look> {
     let begun = Instant::now();
     let mut shown = Duration::ZERO;
@@ -101,7 +101,7 @@ pub fn look(
         listener.listen()?;
         if begun.elapsed().saturating_sub(shown) >= SHOW_EVERY {
             shown = begun.elapsed();
-            show(&progress(&listener.collector().state(), shown));
+            show(&listener.collector().state(), shown);
         }
     }
     let collector = listener.collector();
@@ -116,15 +116,6 @@ pub fn look(
 
 /// How often it is shown what came so far.
 const SHOW_EVERY: Duration = Duration::from_secs(1);
-
-fn progress(state: &State, elapsed: Duration) -> String {
-    let flows: u64 = state.exporters.iter().map(|one| one.flows).sum();
-    format!(
-        "{} s: {} exporters, {flows} flows",
-        elapsed.as_secs(),
-        state.exporters.len()
-    )
-}
 
 /// Half the width of an interval beside what is estimated, in words; nothing where every packet is counted.
 pub(crate) fn margin(estimate: f64, interval: Interval) -> String {

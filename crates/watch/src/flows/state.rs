@@ -45,6 +45,13 @@ pub struct ExporterState {
     pub sampling_unknown: u64,
 }
 
+impl State {
+    /// How many flows all exporters reported.
+    pub fn flows(&self) -> u64 {
+        self.exporters.iter().map(|one| one.flows).sum()
+    }
+}
+
 /// A clock that is so far off makes the times of flows useless, in ms.
 const CLOCK_OFF_MS: i64 = 10_000;
 

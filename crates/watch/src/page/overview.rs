@@ -84,6 +84,10 @@ pub(super) fn page(config: &Config, store: &Store, now_s: i64) -> Result<String,
         );
         flows += &format!("<p>Flows: {link}</p>\n");
     }
+    if config.targets.is_empty() {
+        let body = format!("<h1>Now</h1>\n<p>No target is probed.</p>\n{flows}");
+        return Ok(whole("plumb watch", Some(AGAIN_S), &body));
+    }
     let now = match wrong.is_empty() {
         true => "<p>All targets answer, and lost nothing.</p>\n".to_owned(),
         false => format!("<ul>\n{wrong}</ul>\n"),

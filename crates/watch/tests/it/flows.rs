@@ -2,16 +2,21 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plumb_watch::flows::dimension::Dimension;
 use plumb_watch::flows::listening::Listener;
 use plumb_watch::flows::look::look;
 use plumb_watch::flows::settings::FlowSource;
+use plumb_watch::flows::state::State;
+use plumb_watch::store::{Store, Width};
+use plumb_watch::watching::{self, Asked};
 use serde_json::Value;
 
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -91,13 +96,8 @@ fn collected(send: impl FnOnce(SocketAddr), enough: u64) -> Value {
     let listener = Listener::bind(source).unwrap();
     let listening = thread::spawn(move || {
         let stop = AtomicBool::new(false);
-        let mut enough_came = |text: &str| {
-            let flows = text.split_whitespace().rev().nth(1);
-            let flows: Option<u64> = flows.and_then(|flows| flows.parse().ok());
-            stop.store(
-                flows.is_some_and(|flows| flows >= enough),
-                Ordering::Relaxed,
-            );
+        let mut enough_came = |state: &State, _| {
+            stop.store(state.flows() >= enough, Ordering::Relaxed);
         };
         look(listener, Some(PATIENCE), &stop, &mut enough_came).unwrap()
     });
@@ -261,4 +261,93 @@ fn what_nfcapd_wrote_and_nfreplay_sends_is_read() {
         let document = collected(replay, FLOWS.into());
         has_the_capture(&document, protocol);
     }
+}
+
+/// A message of NetFlow 5 with one flow of 1,000 bytes.
+fn netflow5(sequence: u32) -> Vec<u8> {
+    let words = [5 << 16 | 1, 60_000, 1_767_225_600, 0, sequence, 0];
+    let flow = [
+        0xc000_0201,
+        0xc633_6401,
+        0,
+        3 << 16 | 4,
+        2,
+        1000,
+        58_000,
+        59_000,
+    ];
+    let rest = [50_000 << 16 | 443, 0x0018_06b8, 0, 0];
+    let words = words.into_iter().chain(flow).chain(rest);
+    words.flat_map(u32::to_be_bytes).collect()
+}
+
+#[test]
+fn flows_are_watched_and_those_of_strangers_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = free();
+    let page = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let file = folder.path().join("watch.toml");
+    let text = format!(
+        "[store]\npath = \"w.db\"\n[page]\nlisten = \"{page}\"\n\
+         [[flows]]\nname = \"core\"\nlisten = \"{at}\"\nexporters = [\"127.0.0.1\"]\n"
+    );
+    fs::write(&file, text).unwrap();
+    let asked = Arc::new(Asked::default());
+    let stop = Arc::clone(&asked);
+    let watching = thread::spawn(move || {
+        watching::run(&file, &stop, &|_| {}).map_err(|error| error.to_string())
+    });
+    until_listened_at(at);
+    let exporter = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let stranger = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
+    for sequence in 0..10 {
+        // Two of them are lost.
+        exporter
+            .send_to(&netflow5(sequence + sequence / 9 * 2), at)
+            .unwrap();
+        stranger.send_to(&netflow5(sequence), at).unwrap();
+    }
+    // What was sent is read when no datagram waits.
+    let begun = Instant::now();
+    while waiting(at) {
+        assert!(begun.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(50));
+    }
+    thread::sleep(Duration::from_millis(500));
+    asked.stop.store(true, Ordering::Relaxed);
+    assert_eq!(watching.join().unwrap(), Ok(()));
+    // What was heard since the last minute is written at the end.
+    let store = Store::open_to_read(&folder.path().join("w.db")).unwrap();
+    let (name, _, state) = store.flow_sources().unwrap().swap_remove(0);
+    assert_eq!(
+        (name.as_str(), state.flows(), state.refused),
+        ("core", 10, 10)
+    );
+    assert_eq!(state.refused_from, [Ipv4Addr::new(127, 0, 0, 2)]);
+    assert_eq!(state.exporters[0].lost["NetFlow v5 flows"], 2);
+    let read = |by| {
+        store
+            .flows("core", by, Width::Minute, (0, i64::MAX))
+            .unwrap()
+    };
+    let bytes = |by| -> f64 {
+        let windows = read(by);
+        let rows = windows.iter().flat_map(|(_, top)| &top.rows);
+        rows.map(|row| row.sums.bytes).sum()
+    };
+    assert_eq!(bytes(Dimension::Total), 10_000.0);
+    assert_eq!(read(Dimension::Source)[0].1.rows[0].key, "192.0.2.0/24");
+}
+
+/// Whether datagrams wait at that port.
+fn waiting(at: SocketAddr) -> bool {
+    let port = format!(":{:04X} ", at.port());
+    let sockets = fs::read_to_string("/proc/net/udp").unwrap();
+    let socket = sockets.lines().find(|line| line.contains(&port)).unwrap();
+    // tx_queue:rx_queue is the fifth.
+    let queues = socket.split_whitespace().nth(4).unwrap();
+    !queues.ends_with(":00000000")
 }
