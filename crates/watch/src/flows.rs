@@ -4,6 +4,7 @@
 pub mod collector;
 pub mod dimension;
 pub mod estimate;
+mod keyed;
 pub mod listening;
 pub mod look;
 pub mod minute;

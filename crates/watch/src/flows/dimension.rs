@@ -1,6 +1,7 @@
 //! By what flows are summed up.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use plumb_wire::flow_export::record::FlowRecord;
@@ -103,7 +104,7 @@ impl Dimension {
 }
 
 /// What flows of one sum have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     All,
     /// The exporter does not say.
@@ -117,6 +118,42 @@ pub enum Key {
     Application(u8, u16),
     /// An exporter's interface, by its number.
     Interface(IpAddr, u32),
+}
+
+/// Most keys are one number, which is hashed at once.
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let kind = |kind: u64| kind << 56;
+        let address = |address: &IpAddr| match address {
+            IpAddr::V4(address) => u128::from(address.to_bits()),
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        let wide = |hasher: &mut H, number: u128| {
+            hasher.write_u64((number >> 64) as u64);
+            hasher.write_u64(number as u64);
+        };
+        match self {
+            Self::All => hasher.write_u64(kind(0)),
+            Self::Unknown => hasher.write_u64(kind(1)),
+            Self::Host(host) => wide(hasher, address(host)),
+            Self::V4([a, b, c]) => {
+                hasher.write_u64(kind(2) | u64::from(u32::from_be_bytes([0, *a, *b, *c])));
+            }
+            Self::V6([a, b, c, d, e, f]) => {
+                let prefix = u64::from_be_bytes([0, 0, *a, *b, *c, *d, *e, *f]);
+                hasher.write_u64(kind(3) | prefix);
+            }
+            Self::As(number) => hasher.write_u64(kind(4) | u64::from(*number)),
+            Self::Dscp(value) => hasher.write_u64(kind(5) | u64::from(*value)),
+            Self::Application(protocol, port) => {
+                hasher.write_u64(kind(6) | u64::from(*protocol) << 16 | u64::from(*port));
+            }
+            Self::Interface(exporter, number) => {
+                wide(hasher, address(exporter));
+                hasher.write_u64(kind(7) | u64::from(*number));
+            }
+        }
+    }
 }
 
 impl fmt::Display for Key {

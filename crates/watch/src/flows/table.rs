@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use super::dimension::Key;
 use super::estimate::Sums;
+use super::keyed::Keyed;
 
 /// When a table has so many keys, all but the largest half are summed up as others: 1 MB for each table.
 const MOST_KEYS: usize = 8192;
 
-/// Sums by key. Those of keys that there was no room for are in `others`, so that all of them are exact together; the sum of one
+/// Sums by key. What there was no room for is in `others`, so that all sums are exact together; the sum of one
 /// key lacks at most `missed` of what it has when it came, which is what was moved to others of any one key before.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    kept: HashMap<Key, (Sums, f64)>,
+    kept: HashMap<Key, (Sums, f64), Keyed>,
     others: Sums,
     missed: f64,
 }

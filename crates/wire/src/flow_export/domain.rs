@@ -42,6 +42,7 @@ impl Domain {
     }
 
     /// One packet of how many is counted of a flow: as its record says, or its sampler, or the interface that it came in by.
+    #[inline]
     pub(super) fn one_in(&self, flow: &Reading) -> Option<f64> {
         let of_sampler = || self.of_samplers.get(&flow.sampler?).copied();
         let of_interface = || self.of_interfaces.get(&flow.record.in_interface?).copied();

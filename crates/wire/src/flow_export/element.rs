@@ -113,6 +113,7 @@ const MOST_ONE_IN: f64 = 4_294_967_295.0;
 
 impl Sampling {
     /// One packet of how many is counted; `None` where nothing is said of it.
+    #[inline]
     pub(super) fn one_in(&self) -> Option<f64> {
         // Zero of something is written by exporters that do not sample.
         let ratio = |all: u64, of: u64| match of {
@@ -154,6 +155,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Takes what a field has. Numbers may be shorter than their type (RFC 7011, section 6.2); what does not fit is passed over.
+    #[inline]
     pub(super) fn take(&mut self, element: Element, content: &[u8], clocks: Clocks) {
         // A field without content says nothing.
         if content.is_empty() {
@@ -216,6 +218,7 @@ impl Reading {
     }
 
     /// Makes times of uptimes: by the header of NetFlow 9, or by when the exporter began.
+    #[inline]
     pub(super) fn settle_times(&mut self, clocks: Clocks, began_ms: Option<i64>) {
         let began_ms = self.began_ms.or(began_ms);
         let at = |up_ms: u32| {
@@ -229,12 +232,14 @@ impl Reading {
 }
 
 /// Where a template has both versions of addresses, the one that is not all zero counts.
+#[inline]
 fn set(address: &mut Option<IpAddr>, found: Option<IpAddr>) {
     if address.is_none_or(|before| before.is_unspecified()) {
         *address = found.or(*address);
     }
 }
 
+#[inline]
 fn v4(content: &[u8]) -> Option<IpAddr> {
     let octets: [u8; 4] = content.try_into().ok()?;
     Some(Ipv4Addr::from(octets).into())
@@ -245,6 +250,7 @@ fn v6(content: &[u8]) -> Option<IpAddr> {
     Some(Ipv6Addr::from(octets).into())
 }
 
+#[inline]
 fn port(content: &[u8]) -> u16 {
     u16::try_from(number(content)).unwrap_or_default()
 }

@@ -104,6 +104,7 @@ impl State {
 
 impl Seen {
     /// Counts a record that is handed on.
+    #[inline]
     pub(super) fn see_record(&mut self, one_in: Option<f64>) {
         self.records += 1;
         match one_in {

@@ -63,6 +63,7 @@ impl Template {
     }
 
     /// Reads the next record; `None` where what is left is no whole one: the padding of a set, or one that was cut.
+    #[inline]
     pub(super) fn read(&self, bytes: &mut Bytes<'_>, clocks: Clocks) -> Option<Reading> {
         if bytes.len() < self.least_bytes {
             return None;
