@@ -54,7 +54,7 @@ pub(super) fn ntp_ms(timestamp: u64) -> i64 {
         _ => 0,
     };
     let whole_ms = (i64::try_from(seconds).unwrap_or_default() + era) * 1000;
-    let part_ms = i64::try_from(fraction * 1000 >> 32).unwrap_or_default();
+    let part_ms = i64::try_from((fraction * 1000) >> 32).unwrap_or_default();
     whole_ms + part_ms - NTP_MS
 }
 

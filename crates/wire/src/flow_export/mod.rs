@@ -1,5 +1,5 @@
-//! Reports of flows as routers and switches export them: NetFlow version 5 ([`netflow5`]), NetFlow version 9 (RFC 3954,
-//! [`netflow9`]), IPFIX (RFC 7011 and RFC 7012, [`ipfix`]) and sFlow version 5 ([`sflow`]). What they all come to is a
+//! Reports of flows as routers and switches export them: NetFlow version 5 (`netflow5`), NetFlow version 9 (RFC 3954,
+//! `netflow9`), IPFIX (RFC 7011 and RFC 7012, `ipfix`) and sFlow version 5 (`sflow`). What they all come to is a
 //! [`record`]. An [`exporter`] keeps what the messages of one sender need of those before: templates, sampling rates, sequence
 //! numbers.
 //!
