@@ -39,6 +39,8 @@ pub struct Listener {
     socket: DatagramSocket,
     collector: Collector,
     buffer: Vec<u8>,
+    /// Whether more datagrams may wait than were read.
+    has_more: bool,
 }
 
 impl Listener {
@@ -51,6 +53,7 @@ impl Listener {
             socket,
             collector: Collector::new(source, now_us() / 1000),
             buffer: vec![0; MAX_MESSAGE_BYTES],
+            has_more: false,
         })
     }
 
@@ -59,13 +62,17 @@ impl Listener {
     /// # Errors
     /// Errors of the socket.
     pub fn listen(&mut self) -> io::Result<()> {
-        let look_ns = u64::try_from(LOOK_EVERY.as_nanos()).unwrap_or(u64::MAX);
-        self.socket
-            .wait_until(monotonic_ns().saturating_add(look_ns))?;
-        thread::sleep(GATHER);
+        if !self.has_more {
+            let look_ns = u64::try_from(LOOK_EVERY.as_nanos()).unwrap_or(u64::MAX);
+            let until_ns = monotonic_ns().saturating_add(look_ns);
+            self.socket.wait_until(until_ns)?;
+            thread::sleep(GATHER);
+        }
         let now_ms = now_us() / 1000;
+        self.has_more = true;
         for _ in 0..DATAGRAMS_A_TIME {
             let Some(received) = self.socket.recv(&mut self.buffer)? else {
+                self.has_more = false;
                 break;
             };
             self.collector.note_dropped(received.drops.full);
