@@ -12,7 +12,7 @@ compare() {
     printf '\n== %s\n' "$*"
     "$@" 2>&1 | tee -a "$said" || echo "FAIL: $* ended with an error" | tee -a "$said"
 }
-for what in run rate udp transactions tune follow ping host path capacity capture; do
+for what in run rate udp transactions tune follow ping host path capacity capture flows; do
     compare ${SUDO:-} "bench/$what.sh" "$shipped"
 done
 compare ${SUDO:-} bench/serve.sh "$shipped" "$binaries/examples/reflection"
