@@ -1,7 +1,7 @@
 //! The path does not reach the rate or the round trip that was asked for, or paid for.
 
-use plumb_model::goal::Expected;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::goal::Expected;
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
