@@ -222,3 +222,24 @@ fn flows_have_a_page_by_range_and_dimension_and_a_document() {
     assert_eq!(all["bytes"], 19.0 * 2.0 * 1000.0 * 100.0);
     assert!(all["bytes_low"].as_f64().unwrap() < all["bytes"].as_f64().unwrap());
 }
+
+/// The rules and the dashboard of `contrib`; a slow test runs them in a real Prometheus.
+#[test]
+fn contrib_asks_for_metrics_that_exist() {
+    let here = concat!(include_str!("metrics.rs"), include_str!("../unit.rs"));
+    let files = [
+        include_str!("../../../../contrib/prometheus/plumb-watch.rules.yml"),
+        include_str!("../../../../contrib/grafana/plumb-watch.json"),
+    ];
+    for file in files {
+        let asked = file.split("plumb_watch_").skip(1).map(|rest| {
+            let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+            &rest[..end.unwrap_or(rest.len())]
+        });
+        let names: std::collections::BTreeSet<&str> = asked.collect();
+        assert!(names.len() > 5, "{names:?}");
+        for name in names {
+            assert!(here.contains(&format!("\"{name}\"")), "{name}");
+        }
+    }
+}

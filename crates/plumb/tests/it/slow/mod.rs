@@ -8,6 +8,7 @@ mod clocks;
 mod line_framing;
 mod loads;
 mod places;
+mod prometheus;
 mod scenarios;
 mod segments;
 mod stock_kernel;
