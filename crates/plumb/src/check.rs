@@ -67,7 +67,7 @@ Examples:
   plumb check --plan 1000/50 server
                                    compared with what is paid for, in Mbit/s
   plumb check --back-to-back server
-                                   compared with the ports of a cable between both
+                                   compared with the port of a cable
 
 Limits: a loaded direction names the direction of a queue, not the device. Phases shorter than about 15 s do not see \
 large queues whole. The proposed shaper rate assumes 18 bytes of framing. Load flows run CUBIC; another congestion \

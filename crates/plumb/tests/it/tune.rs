@@ -290,7 +290,7 @@ const FAR: &str = r#"
     ip addr add 198.51.100.1/24 dev far
     ip link set far txqueuelen 100
     ip link set raf up; ip link set far up
-    ip route add 192.0.2.0/24 dev far
+    ip route add default dev far
     tc qdisc add dev far root handle 1: pfifo_fast
     qlen() { cat /sys/class/net/far/tx_queue_len; }
 "#;

@@ -42,7 +42,7 @@ fn fq_with_bbr_is_applied_read_back_and_undone() {
     run("ip", &["link", "add", "far", "type", "dummy"]);
     run("ip", &["addr", "add", "198.51.100.1/24", "dev", "far"]);
     run("ip", &["link", "set", "far", "up"]);
-    run("ip", &["route", "add", "192.0.2.0/24", "dev", "far"]);
+    run("ip", &["route", "add", "default", "dev", "far"]);
     // A dummy has no queue unless it gets a length.
     run("ip", &["link", "set", "far", "txqueuelen", "1000"]);
     run(
@@ -168,7 +168,7 @@ fn a_drivers_ring_and_offloads_are_set_and_undone() {
 
     // The plan finds what somebody switched off, and plumb switches it on.
     run("ip", &["addr", "add", "203.0.113.1/24", "dev", CARD]);
-    run("ip", &["route", "add", "192.0.2.0/24", "dev", CARD]);
+    run("ip", &["route", "add", "default", "dev", CARD]);
     let gro = target(Setting::Offload("rx-gro".to_owned()));
     machine.write(&gro, Some("off")).unwrap();
     let apply = plumb(&[
