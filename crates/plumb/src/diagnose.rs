@@ -32,7 +32,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RUN")]
     good: Option<PathBuf>,
     /// A Run of the same path by a host like this one: show what this host alone has
-    #[arg(long, value_name = "RUN", conflicts_with = "good", hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with = "good",
+        hide_short_help = true
+    )]
     similar: Option<PathBuf>,
     /// Show what is stable over repeats of one check
     ///
