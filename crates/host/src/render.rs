@@ -13,6 +13,10 @@ use plumb_model::router::Router;
 pub fn fill_commands(findings: &mut [Finding], router: Router) {
     let shapers = on_the_router(findings);
     for fix in findings.iter_mut().flat_map(|f| &mut f.fixes) {
+        let is_of_router = fix.on == Actor::Router && matches!(fix.action, Some(Action::Shaper(_)));
+        if let Some(instead) = shaper::instead(router).filter(|_| is_of_router) {
+            instead.clone_into(&mut fix.summary);
+        }
         if let Some(action) = &fix.action {
             fix.commands = match (fix.on, action) {
                 (Actor::Router, Action::Shaper(shaper)) => match shapers.as_slice() {

@@ -4,7 +4,7 @@ use plumb_diagnose::since_good::{Standing, Suspect, suspects};
 use plumb_model::finding::Severity;
 use plumb_model::run::Run;
 
-use crate::compare::{Comparison, compare};
+use crate::compare::{Comparison, compare_as};
 use crate::map::Map;
 use crate::registry::shown;
 use crate::{ends, heading, number};
@@ -61,7 +61,7 @@ const GOOD: Words = Words {
 
 const SIMILAR: Words = Words {
     was: "on the other host",
-    is: "on this one",
+    is: "on this host",
     new: "It was looked for on the other host, and is not there.",
     worse: "It is there on the other host, and less bad.",
     not_looked_for: "It was not looked for on the other host, and may be there.",
@@ -105,7 +105,7 @@ pub struct Changed {
 /// What is not the same in a Run and another one, which is better.
 pub fn changed(other: Other, good: &Run, bad: &Run) -> Changed {
     let words = other.words();
-    let comparison = compare(good, bad);
+    let comparison = compare_as([words.was, words.is], good, bad);
     let suspects = suspects(good, bad);
     let of = |standing| {
         let all = suspects.iter();

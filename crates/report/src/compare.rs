@@ -33,6 +33,11 @@ pub(crate) fn decides(key: &Key, value: f64) -> bool {
 
 /// What changed from `a` to `b`.
 pub fn compare(a: &Run, b: &Run) -> Comparison {
+    compare_as(["before", "after"], a, b)
+}
+
+/// The same of two Runs that have other names.
+pub(crate) fn compare_as(names: [&str; 2], a: &Run, b: &Run) -> Comparison {
     let rows = changes(a, b);
     let grades = grades(a, b);
     Comparison {
@@ -42,7 +47,7 @@ pub fn compare(a: &Run, b: &Run) -> Comparison {
         summary: summary::sentence(&rows, &grades),
         grades,
         findings: findings::changes(a, b),
-        notes: likeness::notes(a, b),
+        notes: likeness::notes(names, a, b),
         rows,
     }
 }

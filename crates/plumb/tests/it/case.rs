@@ -207,3 +207,21 @@ fn a_cable_is_compared_with_its_port() {
     let unknown = checked(line("100mbit"), &["--back-to-back"]);
     assert!(unknown.contains("does not report the speed"), "{unknown}");
 }
+
+#[test]
+fn a_router_without_a_managed_queue_needs_another_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = recorded("home-cable", folder.path());
+    let said = |router: &str| {
+        let output = refused(&["diagnose", path(&run), "--router", router]);
+        let text = stdout(&output);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let fritzbox = said("fritzbox");
+    assert!(
+        fritzbox.contains("A FRITZ!Box has no managed queue: put a router"),
+        "{fritzbox}"
+    );
+    assert!(!fritzbox.contains("switch on SQM"), "{fritzbox}");
+    assert!(said("generic").contains("switch on SQM"));
+}

@@ -16,13 +16,13 @@ use crate::show::Show;
 /// 700 ms takes ten seconds to fill, so a shorter phase sees less of it.
 const SAME_LENGTH_RATIO: f64 = 0.1;
 
-/// One sentence for each difference that bears on the numbers.
-pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
+/// One sentence for each difference that bears on the numbers; the names of the two Runs follow a value.
+pub(super) fn notes([first, second]: [&str; 2], a: &Run, b: &Run) -> Vec<String> {
     let mut notes = Vec::new();
     let mut differ = |what: &str, before: String, after: String| {
         if before != after {
             notes.push(format!(
-                "Not like with like: {what} was {before} before and {after} after."
+                "Not like with like: {what} was {before} {first} and {after} {second}."
             ));
         }
     };
@@ -63,14 +63,14 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
             );
         }
     }
-    for (run, which) in [(a, "before"), (b, "after")] {
+    for (run, which) in [(a, first), (b, second)] {
         if overrun_warning(run).is_some() {
             notes.push(format!(
                 "In the Run {which} the machine could not keep up with the laboratory."
             ));
         }
     }
-    for (run, other, which) in [(a, b, "before"), (b, a, "after")] {
+    for (run, other, which) in [(a, b, first), (b, a, second)] {
         let theirs = changes(other);
         let own = changes(run).iter().filter(|c| !theirs.contains(c));
         let own: Vec<String> = own.map(|c| format!("{} {}", c.setting, c.after)).collect();

@@ -5,6 +5,9 @@ use plumb_model::finding::ShaperAction;
 
 use super::rendering::{Lines, Rendering, Source, mbit, noun};
 
+/// What the fix is in place of a menu.
+pub(super) const INSTEAD: &str = "A FRITZ!Box has no managed queue: put a router with SQM behind it (OpenWrt), to which all devices connect.";
+
 pub(super) const RENDERING: Rendering = Rendering {
     lines: Lines::OfEach(lines),
     source: Some(Source {

@@ -38,6 +38,11 @@ fn of(router: Router) -> Rendering {
     }
 }
 
+/// What to do where the system has no managed queue; none where it has one.
+pub(super) fn instead(router: Router) -> Option<&'static str> {
+    (router == Router::Fritzbox).then_some(fritzbox::INSTEAD)
+}
+
 /// The lines for that router, of one direction or of both, with where they are from.
 pub fn lines(actions: &[ShaperAction], router: Router) -> Vec<String> {
     let Rendering { lines, source } = of(router);
