@@ -256,7 +256,7 @@ fn a_host_without_a_free_port_says_so() {
         // Four ports: one for the control connection, and too few for the streams.
         let range = "/proc/sys/net/ipv4/ip_local_port_range";
         std::fs::write(range, "40000 40003").unwrap();
-        let (mut responder, _) = serving(&[]);
+        let (mut responder, ..) = serving(&[]);
         let command = [
             "rate",
             "127.0.0.1",

@@ -1,7 +1,6 @@
 //! `plumb owd` on paths whose ways are known, and against reflectors of other makes.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::time::Duration;
 
 use crate::common::network::Network;
 use crate::common::slots::{self, Weight};
@@ -157,7 +156,7 @@ fn duplicates_are_those_of_the_way_that_made_them() {
 }
 
 /// A reflector as small as one can be, by RFC 5357, section 4.2.1, and nothing of plumb's: 41 bytes
-/// back, times in NTP's format.
+/// back, times in NTP's format. An empty datagram ends it.
 fn twamp_light(socket: &UdpSocket, stateful: bool) {
     let now = || {
         let since = std::time::SystemTime::now()
@@ -168,8 +167,12 @@ fn twamp_light(socket: &UdpSocket, stateful: bool) {
         [seconds.to_be_bytes(), fraction.to_be_bytes()].concat()
     };
     let (mut buffer, mut number) = ([0; 2000], 0u32);
-    while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+    loop {
+        let (len, from) = socket.recv_from(&mut buffer).unwrap();
         let received = now();
+        if len == 0 {
+            return;
+        }
         assert!(len >= 14);
         let mut reply = Vec::new();
         reply.extend_from_slice(
@@ -199,10 +202,6 @@ fn reflectors_of_other_makes_are_understood() {
     let _slot = slots::take(Weight::Light);
     for stateful in [true, false] {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        // It ends when nothing has come for this long.
-        socket
-            .set_read_timeout(Some(Duration::from_secs(3)))
-            .unwrap();
         let address: SocketAddr = socket.local_addr().unwrap();
         let reflector = std::thread::spawn(move || twamp_light(&socket, stateful));
         let target = address.to_string();
@@ -231,6 +230,9 @@ fn reflectors_of_other_makes_are_understood() {
         let (offset_s, uncertainty_s) = (owd.clocks.offset_s, owd.clocks.uncertainty_s);
         let off_s = offset_s.unwrap().abs();
         assert!(off_s <= uncertainty_s.unwrap(), "{:?}", owd.clocks);
+        UdpSocket::bind("127.0.0.1:0")
+            .and_then(|ends| ends.send_to(&[], address))
+            .unwrap();
         reflector.join().unwrap();
     }
 }

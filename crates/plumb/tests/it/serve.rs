@@ -1,7 +1,7 @@
 //! `plumb serve`: its configuration, SIGHUP, and SIGTERM whatever runs.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -18,20 +18,19 @@ use plumb_wire::native::control::flow::{Flow, Flows};
 const VISIT: &str = r#"{"id":"0123456789abcdef","server":"s","agent":"B","resolution_s":1e-4,"idle":{"began_s":0,
     "duration_s":3,"sent_s":[0.1],"rtt_s":[0.02]},"down":null,"up":null}"#;
 
-/// From the signal to the end.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// For what takes two seconds at most on a machine that is not busy.
+const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long it takes to end after SIGTERM.
-fn terminate(responder: &mut Responder) -> Duration {
+/// Ends it by SIGTERM.
+fn terminate(responder: &mut Responder) {
     let id = responder.child.id().to_string();
     let begun = Instant::now();
     let killed = Command::new("kill").args(["-s", "TERM", &id]).status();
     assert!(killed.unwrap().success());
     while responder.child.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "it never ends");
+        assert!(begun.elapsed() < PATIENCE, "it never ends");
         std::thread::sleep(Duration::from_millis(10));
     }
-    begun.elapsed()
 }
 
 #[test]
@@ -49,7 +48,7 @@ fn a_termination_ends_it_whatever_runs() {
         .collect();
     std::thread::scope(|scope| {
         let client = scope.spawn(|| {
-            let mut client = Client::connect("box", address, Duration::from_secs(5)).unwrap();
+            let mut client = Client::connect("box", address, PATIENCE).unwrap();
             let plan = PhasePlan {
                 flows: vec![Flows {
                     count: 2,
@@ -65,8 +64,7 @@ fn a_termination_ends_it_whatever_runs() {
             client.run_phase(&plan, &|_| (), &AtomicBool::new(false))
         });
         std::thread::sleep(Duration::from_secs(1));
-        let took = terminate(&mut responder);
-        assert!(took < ENDS_WITHIN, "{took:?}");
+        terminate(&mut responder);
         // What was measured until then is kept.
         assert!(client.join().unwrap().unwrap().lost.is_some());
     });
@@ -128,7 +126,7 @@ fn a_configuration_is_checked_read_and_read_again() {
     write("[protocols]\nstamp = false\n");
     let mut responder = Responder::start_for(Weight::Light, &["--config", path]);
     let address = SocketAddr::from(([127, 0, 0, 1], responder.port));
-    let connect = || Client::connect("box", address, Duration::from_secs(3));
+    let connect = || Client::connect("box", address, PATIENCE);
     drop(connect().unwrap());
     let id = responder.child.id().to_string();
     let hangup = || {
@@ -158,16 +156,13 @@ fn a_configuration_is_checked_read_and_read_again() {
     let denied = loop {
         match connect() {
             Err(error) => break error.to_string(),
-            Ok(_) => assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "nobody is denied"
-            ),
+            Ok(_) => assert!(begun.elapsed() < PATIENCE, "nobody is denied"),
         }
         std::thread::sleep(Duration::from_millis(50));
     };
     assert!(denied.contains("does not serve 127.0.0.1"), "{denied}");
     // The thread that waits for SIGHUP keeps no SIGTERM from the one that ends the program.
-    assert!(terminate(&mut responder) < ENDS_WITHIN);
+    terminate(&mut responder);
     let status = responder.child.wait().unwrap();
     assert!(status.success(), "{status}");
 }
@@ -181,7 +176,7 @@ fn it_becomes_another_user_once_its_ports_are_bound() {
     let read = || std::fs::read_to_string(&path).unwrap();
     // Its ports are bound before, and a client may come between the two.
     let begun = Instant::now();
-    while read().contains("\nUid:\t0\t") && begun.elapsed() < Duration::from_secs(5) {
+    while read().contains("\nUid:\t0\t") && begun.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(10));
     }
     let status = read();
@@ -198,7 +193,7 @@ fn it_becomes_another_user_once_its_ports_are_bound() {
     assert_eq!(field("Groups:"), "65534");
     assert_eq!(field("CapEff:"), "0000000000000000");
     let address = SocketAddr::from(([127, 0, 0, 1], responder.port));
-    drop(Client::connect("box", address, Duration::from_secs(3)).unwrap());
+    drop(Client::connect("box", address, PATIENCE).unwrap());
     // Streams of datagrams share the responder's port, which the kernel grants to sockets of one user alone.
     let output = refused(&[
         "rate",
@@ -281,9 +276,6 @@ fn post(address: SocketAddr, path: &str, body: &str) -> String {
 fn no_visitor_learns_how_the_responder_was_started() {
     let folder = tempfile::tempdir().unwrap();
     let runs = folder.path().to_str().unwrap();
-    let web = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
-    let web = web.unwrap();
-    let port = format!("web={}", web.port());
     let secrets = ["s3cret-key-abc", runs, "198.51.100.0"];
     let options = [
         "--key",
@@ -293,10 +285,10 @@ fn no_visitor_learns_how_the_responder_was_started() {
         "--deny",
         "198.51.100.0/24",
         "--port-of",
-        &port,
+        "web=0",
     ];
     let responder = Responder::start_for(Weight::Light, &options);
-    responder.listens(web);
+    let web = responder.serves("web");
     post(
         web,
         "/__up?visit=0123456789abcdef&stream=1",

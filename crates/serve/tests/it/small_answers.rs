@@ -91,6 +91,9 @@ fn flood(mut socket: TcpStream, request: &str, within: Duration) -> (u64, bool) 
     })
 }
 
+/// How long one client asks without pause.
+const FLOOD: Duration = Duration::from_secs(2);
+
 #[test]
 fn small_answers_have_an_allowance() {
     let _turn = in_turn();
@@ -100,9 +103,9 @@ fn small_answers_have_an_allowance() {
         let begun = Instant::now();
         let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
         let (mut bytes, mut was_ended) = (0, false);
-        while begun.elapsed() < Duration::from_secs(2) {
+        while begun.elapsed() < FLOOD {
             let socket = connect_from(web(&responder), source);
-            let left = Duration::from_secs(2).saturating_sub(begun.elapsed());
+            let left = FLOOD.saturating_sub(begun.elapsed());
             let (more, ended) = flood(socket, &request, left);
             bytes += more;
             was_ended |= ended;

@@ -126,12 +126,24 @@ fn conditions(function: &str) -> Vec<String> {
     conditions.collect()
 }
 
+/// Whether a line begins a function, and not one within another: its name is on it.
+fn begins_function(line: &str) -> bool {
+    let declared = line.strip_prefix("    ").unwrap_or(line);
+    let declared = declared.strip_prefix("pub(crate) ").unwrap_or(declared);
+    declared
+        .strip_prefix("pub ")
+        .unwrap_or(declared)
+        .starts_with("fn ")
+}
+
 /// The functions of a file by their names: each ends where the next begins.
 fn functions(text: &str) -> Vec<(&str, &str)> {
-    let begins = ["\nfn ", "\n    fn ", "\npub(crate) fn "];
-    let starts = begins.iter().flat_map(|begin| text.match_indices(begin));
-    let mut starts: Vec<usize> = starts.map(|(at, _)| at).collect();
-    starts.sort_unstable();
+    let lines = text.split_inclusive('\n').scan(0, |end, line| {
+        *end += line.len();
+        Some((*end - line.len(), line))
+    });
+    let starts = lines.filter(|(_, line)| begins_function(line));
+    let starts: Vec<usize> = starts.map(|(at, _)| at).collect();
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
     let pieces = starts
         .iter()
@@ -142,6 +154,29 @@ fn functions(text: &str) -> Vec<(&str, &str)> {
         (rest.split(['(', '<']).next().unwrap_or_default(), piece)
     });
     named.collect()
+}
+
+/// What waits for what another program or thread does.
+const WAITS: &[&str] = &[
+    "Client::connect(",
+    "connect_timeout(",
+    "recv_timeout(",
+    "within(",
+];
+
+/// Waits for less than [`SHORTEST_LIMIT_S`], in a test that a late machine would fail.
+fn short_waits(function: &str) -> Vec<String> {
+    let blank = function.split_whitespace().collect::<Vec<_>>().join(" ");
+    let calls = WAITS.iter().flat_map(|call| blank.split(call).skip(1));
+    let compared = blank.split("elapsed() < ").skip(1);
+    let compared = compared.filter(|limit| limit.starts_with("Duration::"));
+    let limits = calls.chain(compared).filter_map(|rest| {
+        let statement = rest.split([';', '{']).next()?;
+        let (_, limit) = statement.split_once("Duration::from_")?;
+        let is_short = seconds(&format!("from_{limit}")).is_some_and(|s| s < SHORTEST_LIMIT_S);
+        is_short.then(|| statement.to_owned())
+    });
+    limits.collect()
 }
 
 fn judged_in_real_time(file: &Path, text: &str) -> Vec<String> {
@@ -161,6 +196,10 @@ fn judged_in_real_time(file: &Path, text: &str) -> Vec<String> {
             if judges {
                 found.push(format!("{name}: {condition}"));
             }
+        }
+        if !(is_whole_program && is_virtual) {
+            let short = short_waits(function).into_iter();
+            found.extend(short.map(|wait| format!("{name}: {wait}")));
         }
     }
     found
@@ -221,8 +260,10 @@ fn figures_are_found_where_they_are_judged() {
         "assert!(\n        run.sent_bps > 1e6,\n        \"slow\"\n    );",
         "assert!(begun.elapsed() < Duration::from_millis(300));",
         "assert!((a.mean - b.mean).abs() < 0.1);",
+        "let client = Client::connect(\"box\", address, Duration::from_secs(3));",
+        "while begun.elapsed() < Duration::from_secs(5) {}",
     ] {
-        assert_eq!(of(figure), 1, "{figure}");
+        assert!(of(figure) > 0, "{figure}");
     }
     for behaviour in [
         "assert!(begun.elapsed() < PATIENCE, \"late\");",
@@ -231,6 +272,7 @@ fn figures_are_found_where_they_are_judged() {
         "assert!(took >= LEAST);",
         "assert!((run.bps - bytes / duration_s).abs() < 1e-6);",
         "assert!(text.contains(\"rtt_s\"));",
+        "let client = Client::connect(\"box\", address, PATIENCE);",
     ] {
         assert_eq!(of(behaviour), 0, "{behaviour}");
     }

@@ -1,10 +1,10 @@
 //! `plumb serve` on the loopback.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver};
 
 use super::slots::{self, Slot, Weight};
 use super::{PLUMB, words};
@@ -13,6 +13,7 @@ use super::{PLUMB, words};
 pub(crate) struct Responder {
     pub(crate) child: Child,
     pub(crate) port: u16,
+    messages: Mutex<Receiver<String>>,
     _slot: Slot,
 }
 
@@ -25,24 +26,25 @@ impl Responder {
     /// One for clients that take no more than this.
     pub(crate) fn start_for(weight: Weight, options: &[&str]) -> Self {
         let slot = slots::take(weight);
-        let (child, port) = serving(&[&["--listen", "127.0.0.1", "--port", "0"], options].concat());
+        let options = [&["--listen", "127.0.0.1", "--port", "0"], options].concat();
+        let (child, port, messages) = serving(&options);
         Self {
             child,
             port,
+            messages: Mutex::new(messages),
             _slot: slot,
         }
     }
 
-    /// Waits until another port of it listens: the first does before the others.
-    pub(crate) fn listens(&self, at: SocketAddr) {
-        let begun = Instant::now();
-        while TcpStream::connect(at).is_err() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(5),
-                "{at} does not listen"
-            );
-            sleep(Duration::from_millis(20));
-        }
+    /// Where it serves another protocol, which `--port-of NAME=0` puts on a free port.
+    pub(crate) fn serves(&self, protocol: &str) -> SocketAddr {
+        let begins = format!("plumb: {protocol} on ");
+        let messages = self.messages.lock().unwrap();
+        let address = messages.iter().find_map(|line| {
+            let (address, _) = line.strip_prefix(&begins)?.split_once(',')?;
+            address.parse().ok()
+        });
+        address.unwrap_or_else(|| panic!("it does not serve {protocol}"))
     }
 
     /// A download of 20 Mbit/s that goes on until somebody ends it.
@@ -60,7 +62,7 @@ impl Responder {
 
 /// Starts `plumb serve`, and returns once it says on which port it listens: a port that a test had chosen, another
 /// program could have by then, and a client that asks for one before there is a listener can connect to itself.
-pub(crate) fn serving(options: &[&str]) -> (Child, u16) {
+pub(crate) fn serving(options: &[&str]) -> (Child, u16, Receiver<String>) {
     let mut child = Command::new(PLUMB)
         .arg("serve")
         .args(options)
@@ -75,13 +77,15 @@ pub(crate) fn serving(options: &[&str]) -> (Child, u16) {
         port
     });
     let port = port.unwrap_or_else(|| panic!("{options:?}: it does not listen: {before:?}"));
-    // The rest is shown with a test that fails.
+    let (heard, rest) = mpsc::channel();
+    // Ends with the responder. The rest is shown with a test that fails, and to whoever asks.
     std::thread::spawn(move || {
         for line in messages.map_while(Result::ok) {
             eprintln!("{line}");
+            let _ = heard.send(line);
         }
     });
-    (child, port)
+    (child, port, rest)
 }
 
 /// The port in the line that begins what a responder says: "plumb: listening on 127.0.0.1:7586, TCP and UDP; …".
