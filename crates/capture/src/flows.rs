@@ -245,7 +245,7 @@ impl Flows {
         let connections = ended.heaviest.iter().map(|kept| {
             let end = |side: usize| {
                 kept.key
-                    .ends
+                    .ends()
                     .get(side)
                     .map(|end| socket(*end))
                     .unwrap_or_default()
@@ -263,7 +263,7 @@ impl Flows {
             tcp: ended.sums,
             missed_bytes: ended.missed_bytes,
             untracked: ended.untracked,
-            pairs: ended.pairs.into_entries(),
+            pairs: ended.pairs.into_entries().collect(),
         }
     }
 }
@@ -271,7 +271,7 @@ impl Flows {
 impl Flow {
     fn passing(&self, key: &FlowKey, before: [u64; 2]) -> PassingFlow {
         let [lower, upper] = key
-            .ends
+            .ends()
             .map(|(address, port)| SocketAddr::new(address.ip(), port));
         let [first, second] = self.bytes;
         let [before_first, before_second] = before;
@@ -305,7 +305,7 @@ impl Flow {
 
 impl Ending {
     fn flow(&mut self, key: FlowKey, flow: Flow) {
-        let [(a, _), (b, _)] = key.ends;
+        let [(a, _), (b, _)] = key.ends();
         let room = self.pairs.len() < MOST_PAIRS || self.pairs.get_mut(&(a, b)).is_some();
         if room {
             let pair = self.pairs.entry((a, b), || Pair {
@@ -349,7 +349,7 @@ impl Ending {
             let weight = |ended: &Ended| std::cmp::Reverse(ended.connection.payload_bytes());
             let order = weight(a).cmp(&weight(b));
             let order = order.then(a.connection.first_ns().cmp(&b.connection.first_ns()));
-            order.then(a.key.cmp(&b.key))
+            order.then_with(|| (a.key.ends(), a.key.protocol).cmp(&(b.key.ends(), b.key.protocol)))
         });
         self.heaviest.truncate(MOST_CONNECTIONS);
     }

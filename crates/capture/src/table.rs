@@ -1,14 +1,16 @@
 //! Which packets belong together: one entry for each flow, found by one look-up a packet.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+
+use indexmap::IndexMap;
 
 use crate::packet::Address;
 
 /// What both directions of a flow have in common: the lower end first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FlowKey {
-    pub(crate) ends: [(Address, u16); 2],
+    addresses: [Address; 2],
+    ports: [u16; 2],
     pub(crate) protocol: u8,
 }
 
@@ -20,22 +22,34 @@ impl FlowKey {
         destination: (Address, u16),
         protocol: u8,
     ) -> (Self, usize) {
-        match source <= destination {
-            true => (
-                Self {
-                    ends: [source, destination],
-                    protocol,
-                },
-                0,
-            ),
-            false => (
-                Self {
-                    ends: [destination, source],
-                    protocol,
-                },
-                1,
-            ),
-        }
+        let is_in_order = source <= destination;
+        let [lower, upper] = match is_in_order {
+            true => [source, destination],
+            false => [destination, source],
+        };
+        let key = Self {
+            addresses: [lower.0, upper.0],
+            ports: [lower.1, upper.1],
+            protocol,
+        };
+        (key, usize::from(!is_in_order))
+    }
+
+    /// Addresses with their ports.
+    pub(crate) fn ends(&self) -> [(Address, u16); 2] {
+        let ([lower, upper], [lower_port, upper_port]) = (self.addresses, self.ports);
+        [(lower, lower_port), (upper, upper_port)]
+    }
+}
+
+impl Hash for FlowKey {
+    /// Folds five words, where a derived one folds each byte of the ports.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [lower, upper] = self.addresses;
+        lower.hash(state);
+        upper.hash(state);
+        let [lower, upper] = self.ports.map(u64::from);
+        state.write_u64(lower << 32 | upper << 16 | u64::from(self.protocol));
     }
 }
 
@@ -108,22 +122,20 @@ impl Hasher for Folded {
 /// Entries by their key, in the order of their coming, with the last one at hand.
 #[derive(Debug)]
 pub(crate) struct Table<K, V> {
-    places: HashMap<K, u32, Seeded>,
-    entries: Vec<(K, V)>,
+    entries: IndexMap<K, V, Seeded>,
     last: Option<(K, usize)>,
 }
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
         Self {
-            places: HashMap::default(),
-            entries: Vec::new(),
+            entries: IndexMap::default(),
             last: None,
         }
     }
 }
 
-impl<K: Copy + Eq + std::hash::Hash, V> Table<K, V> {
+impl<K: Copy + Eq + Hash, V> Table<K, V> {
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -134,44 +146,34 @@ impl<K: Copy + Eq + std::hash::Hash, V> Table<K, V> {
         let place = match self.last {
             Some((last, place)) if last == key => place,
             _ => {
-                let next = self.entries.len();
-                let place = *self.places.entry(key).or_insert(next as u32) as usize;
-                if place == next {
-                    self.entries.push((key, make()));
-                }
+                let entry = self.entries.entry(key);
+                let place = entry.index();
+                entry.or_insert_with(make);
                 self.last = Some((key, place));
                 place
             }
         };
-        self.entries.get_mut(place).map(|(_, value)| value)
+        self.entries.get_index_mut(place).map(|(_, value)| value)
     }
 
     /// The entry of a key, where there is one.
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let place = *self.places.get(key)? as usize;
-        self.entries.get_mut(place).map(|(_, value)| value)
+        self.entries.get_mut(key)
     }
 
     /// Takes away those that are not to be kept.
     pub(crate) fn retain(&mut self, keep: impl Fn(&V) -> bool, mut gone: impl FnMut(K, V)) {
         self.last = None;
-        self.places.clear();
-        for (key, value) in std::mem::take(&mut self.entries) {
-            if keep(&value) {
-                self.places.insert(key, self.entries.len() as u32);
-                self.entries.push((key, value));
-            } else {
-                gone(key, value);
-            }
-        }
+        let taken = self.entries.extract_if(.., |_, value| !keep(value));
+        taken.for_each(|(key, value)| gone(key, value));
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, V)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.entries.iter()
     }
 
-    pub(crate) fn into_entries(self) -> Vec<(K, V)> {
-        self.entries
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = (K, V)> {
+        self.entries.into_iter()
     }
 }
 

@@ -6,6 +6,8 @@ mod congestion;
 mod connection;
 mod half;
 mod idents;
+mod nanos;
+mod queue;
 pub(crate) mod samples;
 mod seen;
 mod sequence;

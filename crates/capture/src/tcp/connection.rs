@@ -6,6 +6,7 @@ use super::class::{Seen, classify};
 use super::classes::{Came, Class, Classes};
 use super::congestion::{Heard, Held};
 use super::half::Half;
+use super::nanos::Nanos;
 use super::samples::Samples;
 use super::sequence::{Noted, at_most, before};
 use super::spent::{CLIENT, Next, SERVER, Side, Spent, State};
@@ -24,8 +25,8 @@ pub(crate) struct Connection {
     pub(super) established: bool,
     /// Whether its SYN was captured.
     pub(super) begun: bool,
-    syn_ns: Option<u64>,
-    pub(super) handshake_ns: Option<u64>,
+    syn_ns: Nanos,
+    pub(super) handshake_ns: Nanos,
     pub(super) reset: Option<Side>,
     pub(super) refused: bool,
     // Who sent payload last, and how that left things.
@@ -61,8 +62,8 @@ impl Connection {
             server: Half::default(),
             established: false,
             begun: false,
-            syn_ns: None,
-            handshake_ns: None,
+            syn_ns: Nanos::default(),
+            handshake_ns: Nanos::default(),
             reset: None,
             refused: false,
             sender: None,
@@ -123,7 +124,10 @@ impl Connection {
     /// The latest round trips to both sides, as far as they are known.
     pub(crate) fn latest_rtt_ns(&self) -> Option<u64> {
         let known = [self.client.latest_ns, self.server.latest_ns];
-        known.into_iter().flatten().reduce(u64::saturating_add)
+        known
+            .into_iter()
+            .filter_map(Nanos::get)
+            .reduce(u64::saturating_add)
     }
 
     /// Segments of both sides that carried what was sent before.
@@ -163,11 +167,11 @@ impl Connection {
             handshake(own, other, segment);
             if !segment.has(flags::ACK) {
                 self.begun = true;
-                self.syn_ns.get_or_insert(now);
+                self.syn_ns = Nanos::known(self.syn_ns.get().unwrap_or(now));
             }
         }
         let news = selective(own, other, segment, now);
-        let to_sender_ns = own.nearest_ns.unwrap_or_default();
+        let to_sender_ns = own.nearest_ns.get().unwrap_or_default();
         let seen = Seen {
             segment,
             now,
@@ -187,7 +191,7 @@ impl Connection {
                 own.nearer(echo.ns);
                 if echo.payload {
                     other.by_timestamps.add(echo.ns);
-                    own.latest_ns = Some(echo.ns);
+                    own.latest_ns = Nanos::known(echo.ns);
                 }
                 if let Some(congestion) = &mut own.congestion {
                     congestion.heard = Heard {
@@ -206,7 +210,7 @@ impl Connection {
         own.last = classes;
         // An acknowledgement of all that was on its way: the other side's next data is due a round trip to it later.
         if was_in_flight && other.in_flight(own) == 0 {
-            self.reaction_ns = now + other.nearest_ns.unwrap_or_default();
+            self.reaction_ns = now + other.nearest_ns.get().unwrap_or_default();
         }
         self.advance(from, segment, classes, now);
         if !segment.payload.is_empty() {
@@ -233,7 +237,7 @@ impl Connection {
             CLIENT => (&self.client, &self.server),
             _ => (&self.server, &self.client),
         };
-        let answered_ns = self.sent_ns + own.nearest_ns.unwrap_or_default();
+        let answered_ns = self.sent_ns + own.nearest_ns.get().unwrap_or_default();
         if classes.repeats() || classes.has(Class::OutOfOrder) {
             self.spent.resolve(self.sender, Next::Repeated, answered_ns);
             // What is repeated was not all: the path holds what comes after it.
@@ -261,7 +265,7 @@ impl Connection {
         self.sender = Some(from);
         self.sent_ns = now;
         self.reaction_ns = now;
-        let known = now.saturating_sub(own.nearest_ns.unwrap_or_default());
+        let known = now.saturating_sub(own.nearest_ns.get().unwrap_or_default());
         let room = other
             .edge_at(known)
             .map(|edge| edge.wrapping_sub(segment.end()) as i32);
@@ -273,7 +277,7 @@ impl Connection {
             CLIENT => &mut self.client,
             _ => &mut self.server,
         };
-        if own.initial_until.is_none_or(|until| now < until) {
+        if own.initial_until.get().is_none_or(|until| now < until) {
             own.initial_bytes += u64::from(segment.payload_bytes);
         }
         self.congested(from, segment, Some(held), now);
@@ -313,8 +317,8 @@ impl Connection {
         let answers = self.server.begun && from == CLIENT;
         if !self.begun || answers {
             self.established = true;
-            if let (true, Some(syn)) = (self.server.offer.is_some(), self.syn_ns) {
-                self.handshake_ns = Some(now.saturating_sub(syn));
+            if let (true, Some(syn)) = (self.server.offer.is_some(), self.syn_ns.get()) {
+                self.handshake_ns = Nanos::known(now.saturating_sub(syn));
             }
         }
     }
@@ -339,7 +343,7 @@ impl Connection {
     /// The shortest full round trip, where both parts of it were seen.
     #[inline]
     fn round_trip(&self) -> Option<u64> {
-        Some(self.client.nearest_ns? + self.server.nearest_ns?)
+        Some(self.client.nearest_ns.get()? + self.server.nearest_ns.get()?)
     }
 }
 
@@ -449,10 +453,10 @@ fn acknowledge(
     if let Some(ns) = rtt_ns {
         other.by_sequence.add(ns);
         own.nearer(ns);
-        own.latest_ns = Some(ns);
+        own.latest_ns = Nanos::known(ns);
     }
-    if other.initial_until.is_none() && other.initial_bytes > 0 {
-        other.initial_until = Some(now + other.nearest_ns.unwrap_or_default());
+    if other.initial_until.get().is_none() && other.initial_bytes > 0 {
+        other.initial_until = Nanos::known(now + other.nearest_ns.get().unwrap_or_default());
     }
     rtt_ns
 }

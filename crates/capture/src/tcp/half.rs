@@ -1,12 +1,12 @@
 //! One side of a connection: the sequence space of what it sends, and what it acknowledges of the other side's.
 
-use std::collections::VecDeque;
-
 use plumb_model::results::capture::{Offer, SegmentCounts};
 
 use super::classes::{Class, Classes};
 use super::congestion::{Congestion, Heard, Held, Sent};
 use super::idents::Idents;
+use super::nanos::Nanos;
+use super::queue::Queue;
 use super::samples::Samples;
 use super::seen::Values;
 use super::sequence::{Noted, Ranges, at_most, before, later};
@@ -99,23 +99,23 @@ pub(super) struct Half {
     pub(super) window: u16,
     /// Power of two of its windows; unknown where its SYN was not captured.
     pub(super) scale: Option<u8>,
-    edges: VecDeque<(u64, u32)>,
+    edges: Queue<(u64, u32)>,
     pub(super) windows: Option<[u32; 2]>,
     // Round trips to it and back.
     pub(super) by_sequence: Samples,
     pub(super) by_timestamps: Samples,
-    pub(super) nearest_ns: Option<u64>,
-    pub(super) latest_ns: Option<u64>,
+    pub(super) nearest_ns: Nanos,
+    pub(super) latest_ns: Nanos,
     // What it sent and waits for.
-    waiting: VecDeque<Waiting>,
+    waiting: Queue<Waiting>,
     /// Up to here acknowledgements are ambiguous (Karn's rule), since something was repeated.
     ambiguous: Option<u32>,
-    stamps: VecDeque<Stamp>,
+    stamps: Queue<Stamp>,
     /// None before its first full segment.
     pub(super) congestion: Option<Box<Congestion>>,
     pub(super) max_in_flight: u32,
     pub(super) initial_bytes: u64,
-    pub(super) initial_until: Option<u64>,
+    pub(super) initial_until: Nanos,
     pub(super) ce: u64,
     pub(super) ecn: bool,
     pub(super) dscps: Values,
@@ -217,10 +217,7 @@ impl Half {
 
     #[inline]
     fn wait_for(&mut self, end: u32, now: u64) {
-        if self.waiting.len() >= MOST_WAITING {
-            self.waiting.pop_front();
-        }
-        push(&mut self.waiting, Waiting { end, ns: now });
+        self.waiting.push(Waiting { end, ns: now }, MOST_WAITING);
     }
 
     /// Notes the timestamp of a segment that it sent, and what that acknowledges.
@@ -234,16 +231,13 @@ impl Half {
             Some(last) if !before(last.value, value) => return,
             _ => {}
         }
-        if self.stamps.len() >= MOST_STAMPS {
-            self.stamps.pop_front();
-        }
         let stamp = Stamp {
             value,
             ack: segment.ack,
             ns: now,
             payload: segment.length() > 0,
         };
-        push(&mut self.stamps, stamp);
+        self.stamps.push(stamp, MOST_STAMPS);
     }
 
     /// The other side echoed a timestamp, the first time.
@@ -252,10 +246,7 @@ impl Half {
         let mut found = None;
         let first_ns = self.stamps.front().map_or(now, |stamp| stamp.ns);
         // Ends when the rest is later: each turn takes one away.
-        while let Some(stamp) = self.stamps.front().copied() {
-            if !at_most(stamp.value, echo) {
-                break;
-            }
+        while let Some(stamp) = self.stamps.take_if(|stamp| at_most(stamp.value, echo)) {
             if stamp.value == echo {
                 found = Some(Echo {
                     ns: now.saturating_sub(stamp.ns),
@@ -264,9 +255,7 @@ impl Half {
                     first_ns,
                 });
             }
-            self.stamps.pop_front();
         }
-        spare(&mut self.stamps);
         found
     }
 
@@ -290,7 +279,7 @@ impl Half {
             }
             return;
         };
-        let round_trip = self.nearest_ns.zip(other.nearest_ns);
+        let round_trip = self.nearest_ns.get().zip(other.nearest_ns.get());
         let slack_ns = round_trip.map_or(u64::MAX, |(own, other)| {
             ((own + other) / ANSWERS_PER_RTT).max(ANSWER_NS)
         });
@@ -299,7 +288,7 @@ impl Half {
             now,
             end,
             heard,
-            waited_ns: waited_ns.saturating_sub(self.nearest_ns.unwrap_or_default()),
+            waited_ns: waited_ns.saturating_sub(self.nearest_ns.get().unwrap_or_default()),
             slack_ns,
             held,
             has_gaps: other.sacked.total() > 0,
@@ -316,7 +305,8 @@ impl Half {
     fn heard(&self, other: &Half, now: u64) -> Option<Heard> {
         let at_sender = self
             .nearest_ns
-            .zip(other.nearest_ns)
+            .get()
+            .zip(other.nearest_ns.get())
             .is_some_and(|(own, other)| own.saturating_mul(AT_SENDER) <= own + other);
         let congestion = self.congestion.as_deref();
         let unanswered_ns = congestion.and_then(Congestion::unanswered_ns);
@@ -344,14 +334,9 @@ impl Half {
     pub(super) fn acknowledged(&mut self, ack: u32, now: u64) -> Option<u64> {
         let mut last = None;
         // Ends when the rest is later: each turn takes one away.
-        while let Some(waiting) = self.waiting.front().copied() {
-            if !at_most(waiting.end, ack) {
-                break;
-            }
+        while let Some(waiting) = self.waiting.take_if(|waiting| at_most(waiting.end, ack)) {
             last = Some(waiting);
-            self.waiting.pop_front();
         }
-        spare(&mut self.waiting);
         let last = last?;
         match self.ambiguous {
             Some(until) if at_most(last.end, until) => return None,
@@ -379,42 +364,19 @@ impl Half {
             return;
         }
         let apart = round_trip_ns / EDGES_PER_RTT;
-        let mut late = self.edges.iter().rev().skip(1);
-        let close = late
-            .next()
-            .is_some_and(|(since, _)| now.saturating_sub(*since) < apart);
+        let before = self.edges.iter().rev().nth(1);
+        let close = before.is_some_and(|(since, _)| now.saturating_sub(*since) < apart);
         match self.edges.back_mut() {
             // The newest always counts; in between, one for each sixteenth of the round trip.
             Some(newest) if close => *newest = (now, edge),
-            _ => {
-                if self.edges.len() >= MOST_EDGES {
-                    self.edges.pop_front();
-                }
-                push(&mut self.edges, (now, edge));
-            }
+            _ => self.edges.push((now, edge), MOST_EDGES),
         }
     }
 
     /// Takes a round trip to this side as the shortest, if it is.
     #[inline]
     pub(super) fn nearer(&mut self, ns: u64) {
-        self.nearest_ns = Some(self.nearest_ns.map_or(ns, |nearest| nearest.min(ns)));
-    }
-}
-
-/// Adds one at the end; the first takes no more room than it needs, since in an idle connection it stays the only one.
-#[inline]
-fn push<T>(queue: &mut VecDeque<T>, value: T) {
-    if queue.capacity() == 0 {
-        queue.reserve_exact(1);
-    }
-    queue.push_back(value);
-}
-
-/// Gives memory back that a burst needed.
-#[inline]
-fn spare<T>(queue: &mut VecDeque<T>) {
-    if queue.is_empty() && queue.capacity() > 256 {
-        queue.shrink_to(16);
+        let nearest_ns = self.nearest_ns.get();
+        self.nearest_ns = Nanos::known(nearest_ns.map_or(ns, |nearest| nearest.min(ns)));
     }
 }

@@ -20,13 +20,13 @@ impl Connection {
             server,
             at_s: seconds(self.first_ns.saturating_sub(began_ns)),
             duration_s: seconds(self.last_ns - self.first_ns),
-            handshake_seen: self.handshake_ns.is_some(),
+            handshake_seen: self.handshake_ns.get().is_some(),
             ended: self.is_over(),
             reset_by: self.reset.map(|side| match side {
                 CLIENT => CaptureSide::Client,
                 _ => CaptureSide::Server,
             }),
-            handshake_s: self.handshake_ns.map(seconds),
+            handshake_s: self.handshake_ns.get().map(seconds),
             repeated_syns: [&self.client, &self.server]
                 .map(|half| u64::from(half.syns.saturating_sub(1)))
                 .iter()
@@ -46,7 +46,7 @@ impl Connection {
     /// Adds it to the sums of all.
     pub(crate) fn add_to(&self, sums: &mut TcpSums) {
         sums.connections += 1;
-        sums.established += u64::from(self.handshake_ns.is_some());
+        sums.established += u64::from(self.handshake_ns.get().is_some());
         let silent = self.begun && self.server.packets == 0;
         sums.unanswered += u64::from(silent);
         sums.refused += u64::from(self.refused);
