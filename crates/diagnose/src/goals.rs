@@ -106,6 +106,13 @@ pub fn reached(run: &Run) -> Vec<String> {
     reached.map(sentence).collect()
 }
 
+/// Payload in the direction that carried more, in bit/s; 0 where nothing was loaded.
+fn carried_bps(case: &Case<'_>) -> f64 {
+    let loads = [Direction::Down, Direction::Up].into_iter();
+    let loads = loads.filter_map(|direction| case.full_load(direction));
+    loads.map(|load| load.bps()).fold(0.0, f64::max)
+}
+
 /// What of a declared cable between the two machines is not so, or not known. None where no cable was declared.
 pub fn cable(run: &Run) -> Option<String> {
     let cable = run.asked.as_ref()?.cable?;
@@ -121,6 +128,11 @@ pub fn cable(run: &Run) -> Option<String> {
             "The driver does not report the speed of the port: give it (--back-to-back=10Gbit/s)."
                 .to_owned()
         }
+        (_, Some(port_bps)) if carried_bps(&case) > port_bps => format!(
+            "{} passed, which is more than the {} of the port: its rate is another, or the packets did not take it.",
+            si(carried_bps(&case), "bit/s"),
+            si(port_bps, "bit/s")
+        ),
         (_, Some(port_bps)) => format!(
             "Back to back: {} are expected of both ports; what is missing is of the machines or the cable.",
             si(port_bps, "bit/s")

@@ -15,7 +15,7 @@ pub enum MergeError {
         "the Runs are of different paths, towards {first} and {other}: diagnose each by itself, or compare them (plumb compare)"
     )]
     Paths {
-        /// The far end of the first Run, as it was typed.
+        /// The far end of the first Run, as it was typed, and its address.
         first: String,
         /// The far end of the first Run that differs.
         other: String,
@@ -92,8 +92,8 @@ fn refuse_other_paths(parts: &[Part]) -> Result<(), MergeError> {
     };
     match targets.find(|target| target.address != first.address) {
         Some(other) => Err(MergeError::Paths {
-            first: first.name.clone(),
-            other: other.name.clone(),
+            first: first.to_string(),
+            other: other.to_string(),
         }),
         None => Ok(()),
     }

@@ -3,6 +3,8 @@
 //!
 //! The draft standardises no thresholds; each row names the source of its own.
 
+use std::cmp::Ordering;
+
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::goal::Purpose;
@@ -88,6 +90,8 @@ pub enum Fares {
 pub enum Percentile {
     /// That within which 95 of 100 packets are back.
     P95,
+    /// The same where more than 5 of 100 are lost: those have to be sent again.
+    P95SentAgain,
     /// The median, where there were too few probes for the other.
     Median,
 }
@@ -116,20 +120,41 @@ pub enum Limit {
     },
 }
 
+/// What a lost packet takes longer at least, in seconds: the retransmission timeout that a connection begins with (RFC 6298,
+/// section 2.1), and a page opens several.
+const SENT_AGAIN_S: f64 = 1.0;
+
+/// Share of packets beyond the 95th percentile.
+const BEYOND_P95: f64 = 0.05;
+
 /// So many samples lie beyond a percentile before it is one: fewer are chance.
 const BEYOND: f64 = 10.0;
 
-/// The 95th percentile, as far as the samples carry it.
-fn percentile(rtt: &Distribution) -> (f64, Percentile) {
+/// The 95th percentile of all packets, as far as the samples carry it.
+fn percentile(rtt: &Distribution, lost_ratio: f64) -> (f64, Percentile) {
+    if lost_ratio > BEYOND_P95 {
+        return (rtt.p50 + SENT_AGAIN_S, Percentile::P95SentAgain);
+    }
     match rtt.count as f64 * 0.05 >= BEYOND {
         true => (rtt.p95, Percentile::P95),
         false => (rtt.p50, Percentile::Median),
     }
 }
 
-/// What a value is worth between what is optimal and what is unacceptable.
+/// What a value is worth between what is optimal, 1, and what is unacceptable, 0; beyond them in proportion.
 fn worth(value: f64, (optimal, worst): (f64, f64)) -> f64 {
-    (1.0 - (value - optimal) / (worst - optimal)).clamp(0.0, 1.0)
+    1.0 - (value - optimal) / (worst - optimal)
+}
+
+/// The score of what it is worth.
+fn score(worth: f64) -> f64 {
+    worth.clamp(0.0, 1.0)
+}
+
+/// Which is worse: among those that are unacceptable the one that is farthest beyond it.
+fn worse(a: f64, b: f64) -> Ordering {
+    let beyond = a.min(0.0).total_cmp(&b.min(0.0));
+    beyond.then(score(a).total_cmp(&score(b)))
 }
 
 /// How each application fares, as far as the Run shows it, always the same applications; none where neither round trips
@@ -170,13 +195,16 @@ fn outcome(case: &Case<'_>, row: &Requirement) -> Outcome {
             unknown.push(direction);
             continue;
         };
-        let score = if bps >= needed_bps { 1.0 } else { 0.0 };
+        let worth = match bps >= needed_bps {
+            true => 1.0,
+            false => bps / needed_bps - 1.0,
+        };
         let limit = Limit::Rate {
             direction,
             bps,
             needed_bps,
         };
-        limits.push((score, limit));
+        limits.push((worth, limit));
     }
     for (phase, rtt, ratio) in &seen {
         if let Some((optimal, worst)) = row.loss_ratio {
@@ -189,7 +217,13 @@ fn outcome(case: &Case<'_>, row: &Requirement) -> Outcome {
             limits.push((worth(*ratio, (optimal, worst)), limit));
         }
         if let Some((optimal_s, worst_s)) = row.rtt_s {
-            let (rtt_s, percentile) = percentile(rtt);
+            // What is sent once only has a bound of its own for what is lost.
+            let lost_ratio = if row.loss_ratio.is_some() {
+                0.0
+            } else {
+                *ratio
+            };
+            let (rtt_s, percentile) = percentile(rtt, lost_ratio);
             let limit = Limit::Latency {
                 phase: *phase,
                 percentile,
@@ -202,11 +236,14 @@ fn outcome(case: &Case<'_>, row: &Requirement) -> Outcome {
     }
     // Among equals the last: that under the heaviest load.
     let worst = limits.into_iter().rev();
-    let worst = worst.min_by(|a, b| a.0.total_cmp(&b.0));
+    let worst = worst.min_by(|a, b| worse(a.0, b.0));
     // Where the path was loaded, and not in a direction that it needs, it is unknown whether it fares well.
     let open = loaded && !unknown.is_empty();
     let fares = match worst {
-        Some((score, limit)) if !open || score <= 0.0 => Fares::Known { score, limit },
+        Some((worth, limit)) if !open || worth <= 0.0 => Fares::Known {
+            score: score(worth),
+            limit,
+        },
         _ => Fares::NotMeasured(unknown),
     };
     Outcome {
@@ -225,16 +262,35 @@ mod tests {
         assert!((worth(0.35, (0.2, 0.5)) - 0.5).abs() < 1e-9);
         assert!((worth(0.375, (0.3, 0.6)) - 0.75).abs() < 1e-9);
         assert!((worth(0.02, (0.01, 0.05)) - 0.75).abs() < 1e-9);
-        assert_eq!(worth(0.1, (0.2, 0.5)), 1.0);
-        assert_eq!(worth(9.0, (0.2, 0.5)), 0.0);
+        assert_eq!(score(worth(0.1, (0.2, 0.5))), 1.0);
+        assert_eq!(score(worth(9.0, (0.2, 0.5))), 0.0);
     }
 
     #[test]
     fn a_percentile_rests_on_ten_samples_beyond_it() {
-        let of = |count: u32| Distribution::of((0..count).map(f64::from)).map(|d| percentile(&d).1);
+        let of = |count: u32| {
+            Distribution::of((0..count).map(f64::from)).map(|d| percentile(&d, 0.05).1)
+        };
         assert_eq!(of(50), Some(Percentile::Median));
         assert_eq!(of(200), Some(Percentile::P95));
         assert_eq!(of(5000), Some(Percentile::P95));
+    }
+
+    #[test]
+    fn a_packet_of_a_page_that_is_lost_is_sent_again() {
+        let of_20_ms = Distribution::of([0.02; 300]);
+        let of = |lost_ratio| of_20_ms.as_ref().map(|rtt| percentile(rtt, lost_ratio).0);
+        assert_eq!(of(0.04), Some(0.02));
+        assert_eq!(of(0.12), Some(1.02));
+    }
+
+    #[test]
+    fn of_what_is_unacceptable_the_farthest_beyond_limits() {
+        assert_eq!(worse(-3.0, -0.2), Ordering::Less);
+        assert_eq!(worse(-0.2, 0.5), Ordering::Less);
+        assert_eq!(worse(0.5, 0.6), Ordering::Less);
+        // Both are as good as can be.
+        assert_eq!(worse(1.3, 7.0), Ordering::Equal);
     }
 
     #[test]

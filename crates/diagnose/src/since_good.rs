@@ -73,29 +73,20 @@ pub fn check_pair(good: &Run, bad: &Run) -> Result<(), PairError> {
 /// # Errors
 /// When they are. A far end whose address changed is still one path.
 pub fn check_path(good: &Run, bad: &Run) -> Result<(), PairError> {
-    let name = |run: &Run| {
-        let target = run.target.as_ref();
-        target.map_or_else(|| "no far end".to_owned(), |target| target.name.clone())
-    };
-    let address = |run: &Run| {
-        run.target
-            .as_ref()
-            .and_then(|target| target.address.clone())
-    };
     let same = match (&good.target, &bad.target) {
-        (Some(a), Some(b)) => a.name == b.name || a.address.is_some() && a.address == b.address,
+        (Some(a), Some(b)) => a.is_same_as(b),
         (None, None) => true,
         _ => false,
     };
-    let told = |run: &Run| match address(run).filter(|address| *address != name(run)) {
-        Some(address) => format!("{} ({address})", name(run)),
-        None => name(run),
+    let far_end = |run: &Run| {
+        let target = run.target.as_ref();
+        target.map_or_else(|| "no far end".to_owned(), ToString::to_string)
     };
     match same {
         true => Ok(()),
         false => Err(PairError::Paths {
-            good: told(good),
-            bad: told(bad),
+            good: far_end(good),
+            bad: far_end(bad),
         }),
     }
 }

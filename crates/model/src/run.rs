@@ -1,6 +1,7 @@
 //! The Run: the one document that verbs write and read.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,28 @@ pub struct Target {
     pub address: Option<String>,
     /// What the far end reported of its host. Null where it reported nothing.
     pub host: Option<HostFacts>,
+}
+
+impl Target {
+    /// Whether two far ends are one. One whose address changed still is.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let by_address = self.address.is_some() && self.address == other.address;
+        by_address || self.name == other.name
+    }
+}
+
+/// The name as it was typed, and the address where that is another word.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self
+            .address
+            .as_ref()
+            .filter(|address| **address != self.name)
+        {
+            Some(address) => write!(f, "{} ({address})", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
 }
 
 /// What bears on a measurement at one end of it.

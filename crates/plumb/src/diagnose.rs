@@ -136,17 +136,9 @@ fn of_places(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
         runs.iter().any(|run| run.target.is_some()),
         "no Run has a far end: give Runs of several hosts (plumb check HOST HOST -o DIRECTORY)"
     );
-    refuse_twice(&runs)?;
+    judged::refuse_twice(&runs)?;
     print_page(&text::render_places(&places(&runs), &style()))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn refuse_twice(runs: &[Run]) -> anyhow::Result<()> {
-    for (number, run) in runs.iter().enumerate() {
-        let twice = runs.iter().skip(number + 1).any(|other| other.id == run.id);
-        anyhow::ensure!(!twice, "the Run {} is given twice: give each once", run.id);
-    }
-    Ok(())
 }
 
 /// What checks of hosts along one path come to.
@@ -157,7 +149,7 @@ fn of_segments(files: &[PathBuf], json: bool) -> anyhow::Result<ExitCode> {
         runs.iter().any(|run| run.target.is_some()),
         "no Run has a far end: give Runs of hosts along one path (plumb check HOST --via MIDDLE -o DIRECTORY)"
     );
-    refuse_twice(&runs)?;
+    judged::refuse_twice(&runs)?;
     let segments = segments::of_runs(&runs);
     match json {
         true => print_json(&segments)?,

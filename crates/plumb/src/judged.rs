@@ -37,9 +37,23 @@ pub(crate) fn beside(other: Other, file: &Path, run: &Run) -> anyhow::Result<Cha
 }
 
 /// One Run of what files hold, with what it means.
+///
+/// # Errors
+/// A file that cannot be read, a Run that is given twice, Runs of different paths, and no measurement in any.
 pub(crate) fn judged(files: &[PathBuf]) -> anyhow::Result<Run> {
-    let parts = files.iter().map(|file| read(file).map(part));
-    together(parts.collect::<anyhow::Result<_>>()?)
+    let runs = files.iter().map(|file| read(file));
+    let runs: Vec<Run> = runs.collect::<anyhow::Result<_>>()?;
+    refuse_twice(&runs)?;
+    together(runs.into_iter().map(part).collect())
+}
+
+/// What is measured once counts once.
+pub(crate) fn refuse_twice(runs: &[Run]) -> anyhow::Result<()> {
+    for (number, run) in runs.iter().enumerate() {
+        let twice = runs.iter().skip(number + 1).any(|other| other.id == run.id);
+        anyhow::ensure!(!twice, "the Run {} is given twice: give each once", run.id);
+    }
+    Ok(())
 }
 
 fn together(parts: Vec<Part>) -> anyhow::Result<Run> {

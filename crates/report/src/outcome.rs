@@ -86,6 +86,7 @@ fn limit(limit: &Limit, score: f64) -> String {
         } => {
             let (packets, few) = match percentile {
                 Percentile::P95 => ("95 of 100 packets", ""),
+                Percentile::P95SentAgain => ("95 of 100 packets, those lost sent again,", ""),
                 Percentile::Median => ("half of the packets", TOO_FEW),
             };
             format!(

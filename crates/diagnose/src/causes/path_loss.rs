@@ -330,11 +330,18 @@ fn on_route(route: Route<'_>) -> Option<Finding> {
                 1.0,
             ),
         ],
-        fixes: vec![Fix::advice(
-            Actor::Provider,
-            "Look at the line before that hop and the queue that leads into it; the loss may be on the path of the answers as well.",
-            "no probes lost beyond that hop",
-        )],
+        fixes: vec![match loss.latest_ttl <= 1 {
+            true => Fix::advice(
+                Actor::ThisHost,
+                "Try a cable in place of Wi-Fi, or another cable and port; the packets are lost before this host's router, or in it.",
+                "No probes are lost to the router.",
+            ),
+            false => Fix::advice(
+                Actor::Provider,
+                "Look at the line before that hop and the queue that leads into it; the loss may be on the path of the answers as well.",
+                "No probes are lost beyond that hop.",
+            ),
+        }],
         kb: "path".to_owned(),
     })
 }

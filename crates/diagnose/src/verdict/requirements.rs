@@ -415,8 +415,8 @@ fn words(case: &Case<'_>, reason: Reason, needs: &[Need]) -> String {
         let word = match need {
             Need::Idle => "idle latency and loss".to_owned(),
             Need::IdleLoss => "loss while idle".to_owned(),
-            Need::Rate(_) if all_rates => "rates".to_owned(),
-            Need::Rate(direction) => format!("the {} rate", name(*direction)),
+            Need::Rate(_) if all_rates => "the line's rates".to_owned(),
+            Need::Rate(direction) => format!("the line's {} rate", name(*direction)),
             Need::Record(direction) => {
                 format!("retransmissions and stalls of the {}", name(*direction))
             }

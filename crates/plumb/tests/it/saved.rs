@@ -168,6 +168,7 @@ fn saved_runs_are_diagnosed_together() {
     let is_idle = |m: &plumb_model::run::Measurement| m.at_s < 5.0;
     for (name, idle) in [("idle.json", true), ("loaded.json", false)] {
         let mut part = whole.clone();
+        part.id = format!("{}-{name}", whole.id);
         part.measurements.retain(|m| is_idle(m) == idle);
         assert!(!part.measurements.is_empty());
         fs::write(folder.join(name), serde_json::to_string(&part).unwrap()).unwrap();

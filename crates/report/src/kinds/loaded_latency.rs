@@ -21,6 +21,9 @@ use crate::show::{Chart, ChartGroup, Place, RoundTrips, Show, Tables, Trace};
 use crate::svg::series::{self, Line, Subject};
 use crate::table::{Table, blank};
 
+/// Share of probes beyond the 95th percentile: where more are lost, that percentile of all of them is a lost one.
+const BEYOND_P95: f64 = 0.05;
+
 impl Show for LoadedLatencyResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let rows: Vec<Row<'_>> = all::<Self>(run).map(|f| (f.phase, f.result)).collect();
@@ -35,11 +38,20 @@ impl Show for LoadedLatencyResult {
             loads.max_by(|a, b| a.result.increase_s.p95.total_cmp(&b.result.increase_s.p95));
         let sentence = |worst: Found<'_, Self>| {
             let (of, idle) = (worst.result, worst.result.idle_rtt_s);
+            let within = match of.loss_ratio > BEYOND_P95 {
+                true => format!(
+                    "half of the round trips that were not lost within {}",
+                    number::seconds(of.rtt_s.p50)
+                ),
+                false => format!(
+                    "95 % of the round trips within {}",
+                    number::seconds(of.rtt_s.p95)
+                ),
+            };
+            let idle = number::seconds(idle.p50);
             format!(
-                "Latency {}: 95 % of the round trips within {}, {} when idle.",
-                phase::when(worst.phase),
-                number::seconds(of.rtt_s.p95),
-                number::seconds(idle.p50)
+                "Latency {}: {within}, {idle} when idle.",
+                phase::when(worst.phase)
             )
         };
         worst.map(sentence).into_iter().collect()

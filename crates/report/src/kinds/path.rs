@@ -76,11 +76,21 @@ pub(crate) fn paths(run: &Run) -> impl Iterator<Item = (&Measurement, &PathResul
 fn sentence(path: &PathResult) -> String {
     let loss = match &path.loss {
         Some(loss) => format!(
-            "{} of the packets are lost from hop {} on",
-            number::percent(loss.ratio),
-            loss.begins_at_ttl
+            "{} of {} probes to hop {} and beyond were lost",
+            loss.lost_beyond, loss.sent_beyond, loss.begins_at_ttl
         ),
-        None => "no loss was seen".to_owned(),
+        None => match path
+            .hops
+            .last()
+            .filter(|hop| path.reached && hop.received < hop.sent)
+        {
+            Some(hop) => format!(
+                "{} of {} probes to it were not answered, too few to say from which hop on",
+                hop.sent.saturating_sub(hop.received),
+                hop.sent
+            ),
+            None => "none of the probes to it was lost".to_owned(),
+        },
     };
     let last = path.hops.last().filter(|_| path.reached);
     match last.and_then(|hop| Some((hop.ttl, hop.rtt_s?.p50))) {

@@ -206,17 +206,22 @@ fn head(run: &Run, most: Room) -> Vec<Line> {
     lines
 }
 
+/// The colour of how an application fares.
+pub(super) fn paint_of(fares: Use) -> anstyle::Style {
+    match fares {
+        Use::Good => GOOD,
+        Use::Fair => FAIR,
+        Use::Bad => BAD,
+        Use::Unknown => FAINT,
+    }
+}
+
 fn outcome_lines(run: &Run) -> Vec<Line> {
     let outcomes = outcomes::outcomes(run);
     let line = |outcome: &Outcome| {
         let name = outcome.application.name();
         let fares = Use::of(&outcome.fares);
-        let paint = match fares {
-            Use::Good => GOOD,
-            Use::Fair => FAIR,
-            Use::Bad => BAD,
-            Use::Unknown => FAINT,
-        };
+        let paint = paint_of(fares);
         let opening = format!("  {name:<6}{:<5}", fares.name());
         let why = outcome::why_in_short(&outcome.fares);
         painted(paint, fitted(&opening, &why, 2))

@@ -1,14 +1,17 @@
 //! A Run for the terminal.
 
+use plumb_diagnose::outcomes;
 use plumb_model::context::Phase;
 use plumb_model::order::sort_few;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 
+use super::check::paint_of;
 use super::findings::findings;
 use super::layout::{BAD, BOLD, FAINT, Page, grade};
 use super::style::Style;
 use super::title::title;
+use crate::outcome::{self, Use};
 use crate::{contents, ends, heading, registry};
 
 /// The whole Run as text, each line ended.
@@ -21,6 +24,7 @@ pub fn render(run: &Run, style: &Style) -> String {
     if !registry::sentences(run).is_empty() {
         page.blank();
     }
+    applications(&mut page, run);
     findings(&mut page, run);
     not_measured(&mut page, run);
     for table in contents::tables(run).0 {
@@ -43,6 +47,19 @@ pub(super) fn head(page: &mut Page<'_>, run: &Run) {
     }
     if let Some(warning) = heading::overrun_warning(run) {
         page.wrapped("! ", BAD, warning);
+        page.blank();
+    }
+}
+
+/// How each application fares on the path.
+fn applications(page: &mut Page<'_>, run: &Run) {
+    let outcomes = outcomes::outcomes(run);
+    for outcome in &outcomes {
+        let fares = Use::of(&outcome.fares);
+        let opening = format!("{:<6}{:<5}", outcome.application.name(), fares.name());
+        page.wrapped(&opening, paint_of(fares), &outcome::why(&outcome.fares));
+    }
+    if !outcomes.is_empty() {
         page.blank();
     }
 }

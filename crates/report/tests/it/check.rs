@@ -193,7 +193,7 @@ fn what_is_lost_of_round_trips_is_lost_in_both_directions_together() {
     let short = text(&lossy).replace('\n', " ");
     for words in [
         "(11.6 % in both directions together,",
-        "call  bad  both: 12 % lost, up and down together; bad from 3 %",
+        "call  bad  upload: 15 % lost, up and down together; bad from 3 %",
     ] {
         assert!(short.contains(words), "{words}: {short}");
     }

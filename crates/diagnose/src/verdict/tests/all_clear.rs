@@ -79,7 +79,7 @@ fn a_budget_too_small_for_the_path_is_named_with_what_it_takes() {
     assert_eq!(verdict.latency_grade, None);
     assert_eq!(
         verdict.headline,
-        "Not measured: rates and latency under load, because the budget ended the load after 1.30 s of 15.00 s. --budget 32.0GB would measure it."
+        "Not measured: the line's rates and latency under load, because the budget ended the load after 1.30 s of 15.00 s. --budget 32.0GB would measure it."
     );
 }
 
@@ -138,7 +138,7 @@ fn whatever_an_all_clear_needs_is_missed() {
             .judged()
             .1
         ),
-        "the download rate"
+        "the line's download rate"
     );
     assert_eq!(
         missing(
@@ -165,7 +165,7 @@ fn whatever_an_all_clear_needs_is_missed() {
     // Without a measurement at all.
     assert!(
         missing(judged(&[], Scope::Path).1)
-            .starts_with("idle latency and loss, rates and latency under load")
+            .starts_with("idle latency and loss, the line's rates and latency under load")
     );
     for gone in 0..CHECK.measurements().len() {
         let mut rest = CHECK.measurements();
