@@ -1,11 +1,11 @@
 //! What each cause is, one file each in `causes/`: the list of files is the table of causes (`build.rs`).
 
-use plumb_model::finding::{Cause, Finding, Place, Severity};
+use plumb_model::finding::{Cause, Finding};
 use plumb_model::vocabulary::Vocabulary as _;
 
+use crate::Case;
 use crate::entry::Entry;
 use crate::signs::{self, Sign};
-use crate::{Case, host};
 
 include!(concat!(env!("OUT_DIR"), "/causes.rs"));
 
@@ -26,6 +26,11 @@ pub fn all() -> impl Iterator<Item = (Cause, &'static Entry)> {
     causes.map(|(cause, _)| (*cause, entry(*cause)))
 }
 
+/// The same in the order of their files, in which rules are asked.
+pub(crate) fn by_file() -> impl Iterator<Item = (Cause, &'static Entry)> {
+    FILES.iter().copied()
+}
+
 /// What signs come to that nothing explains.
 pub(crate) fn unexplained(signs: Vec<Sign>) -> Option<Finding> {
     unexplained::of(signs)
@@ -42,35 +47,6 @@ pub(crate) fn left(case: &Case<'_>, findings: &[Finding]) -> Vec<Sign> {
         !findings.iter().any(explains)
     });
     left
-}
-
-/// What all rules find.
-pub(crate) fn found(case: &Case<'_>) -> Vec<Finding> {
-    let entries = FILES.iter();
-    let all = entries.flat_map(|(_, entry)| (entry.examine)(case));
-    let mut all: Vec<Finding> = all.collect();
-    let audits = case.hosts().map(|(id, host)| host::audit(host, id));
-    let mut of_host: Vec<Finding> = audits.flat_map(|audit| audit.findings).collect();
-    // What is only worth knowing of a machine does not hold back a path; nor does what it counted since it booted.
-    let bears_on_a_path =
-        |finding: &Finding| finding.severity > Severity::Info && !host::is_of_counters(finding);
-    of_host.retain(|finding| !case.has_path() || bears_on_a_path(finding));
-    // What a check saw itself says more than what the machine is set to, or has counted since it booted.
-    let seen = |other: &Finding| {
-        let mut all = all.iter();
-        all.any(|finding| finding.cause == other.cause && finding.place == other.place)
-    };
-    of_host.retain(|finding| !seen(finding));
-    all.extend(of_host);
-    let causes: Vec<(Cause, Place)> = all.iter().map(|f| (f.cause, f.place)).collect();
-    all.retain(|finding| {
-        let accounts_for = |(cause, place): &(Cause, Place)| {
-            let same = [place, &finding.place].contains(&&Place::Path) || *place == finding.place;
-            same && entry(finding.cause).yields_to.contains(cause)
-        };
-        !causes.iter().any(accounts_for)
-    });
-    all
 }
 
 #[cfg(test)]

@@ -2,14 +2,21 @@
 
 use plumb_model::finding::{Cause, Finding, Place};
 use plumb_model::need::Need;
-use plumb_model::results::Direction;
+use plumb_model::results::{Direction, Outcome};
 
 use crate::Case;
+use crate::host::{Facts, Judged, Stage, Subject};
 use crate::signs::{Kind, Sign};
 use crate::weighing::prediction::Prediction;
 
 /// A rule: what of a cause is found in a case.
 pub(crate) type Rule = fn(&Case<'_>) -> Vec<Finding>;
+
+/// What a rule says of a machine: of each subject that it has whether that is fine.
+pub(crate) type AuditRule = fn(&Facts<'_>) -> Vec<Judged>;
+
+/// The same of a stage of transfers; `None` where the outcome is of another kind.
+pub(crate) type StageRule = fn(&Facts<'_>, &Outcome) -> Option<Stage>;
 
 /// What is known of a cause.
 pub struct Entry {
@@ -28,8 +35,12 @@ pub struct Entry {
     /// Causes that account for it: where one of them is found in the same place, or either of them somewhere on the
     /// path, it is no finding of its own.
     pub yields_to: &'static [Cause],
-    /// Finds it. The rule of a cause of a host looks at the audit, which has found it already.
+    /// Finds it in what was measured of a path.
     pub(crate) examine: Rule,
+    /// Finds it in what was read of a machine.
+    pub(crate) audits: &'static [(Subject, AuditRule)],
+    /// Finds it in how fast files and ciphers are, against the rate that is wanted.
+    pub(crate) stage: StageRule,
     /// Whether a finding of it accounts for a sign.
     pub(crate) explains: fn(&Finding, &Sign) -> bool,
 }
@@ -47,6 +58,8 @@ impl Entry {
         predicts: &[],
         yields_to: &[],
         examine: |_| Vec::new(),
+        audits: &[],
+        stage: |_, _| None,
         explains: no_sign,
     };
 }
@@ -125,11 +138,6 @@ pub(crate) fn is_about(finding: &Finding, sign: &Sign) -> bool {
         Place::Downlink => of(Direction::Down),
         _ => true,
     }
-}
-
-/// For causes that only the audit of a host finds.
-pub(crate) fn by_audit(_: &Case<'_>) -> Vec<Finding> {
-    Vec::new()
 }
 
 /// For causes that account for no sign of a load.

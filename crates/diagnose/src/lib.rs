@@ -34,6 +34,7 @@ mod queue_advice;
 mod reading;
 pub mod rehearsed;
 mod relevance;
+mod rules;
 pub mod segments;
 mod signs;
 pub mod since_good;

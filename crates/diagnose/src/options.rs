@@ -82,7 +82,7 @@ impl TcpOption {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::causes;
+    use crate::rules;
     use plumb_model::results::Outcome;
     use plumb_model::run::Run;
 
@@ -100,7 +100,7 @@ mod tests {
             window_scaling: Some(true),
             ..HostFacts::default()
         };
-        let found = causes::found(&Case {
+        let found = rules::found(&Case {
             measurements: &run.measurements,
             local: &offers,
             far: is_far_known.then_some(&offers),

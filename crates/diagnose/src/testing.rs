@@ -12,7 +12,7 @@ use plumb_model::results::port::PortState;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{HostFacts, Measurement};
 
-use crate::{Case, causes};
+use crate::{Case, rules};
 
 /// A measurement that had this outcome.
 pub(crate) fn measurement(outcome: Outcome) -> Measurement {
@@ -40,7 +40,7 @@ pub(crate) fn found(rule: impl Fn(&Case<'_>) -> Vec<Finding>, outcome: Outcome) 
 
 /// What the rules of all causes find.
 pub(crate) fn found_by_any(outcome: Outcome) -> Vec<Finding> {
-    found(causes::found, outcome)
+    found(rules::found, outcome)
 }
 
 /// What a rule finds in those measurements, where nothing is known of the hosts.

@@ -157,7 +157,7 @@ mod tests {
         if let Outcome::LoadedLatency(loaded) = &mut beside.outcome {
             loaded.path.as_mut().unwrap().places[0].place = place;
         }
-        let found = found_in(crate::causes::found, &[idle, beside]).into_iter();
+        let found = found_in(crate::rules::found, &[idle, beside]).into_iter();
         found.map(|finding| finding.cause).collect()
     }
 

@@ -1,12 +1,14 @@
 //! Files are slower than the transfer is to be.
 
-use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::finding::{Actor, Cause, Finding, Fix, PathKind, Place, Severity};
 use plumb_model::need::Need;
-use plumb_model::results::{Direction, FileTime};
+use plumb_model::results::host::DiskResult;
+use plumb_model::results::{Direction, FileTime, Outcome};
 use plumb_model::units::{capital, si};
 
 use crate::entry::{Entry, Family};
 use crate::evidence::{Carried, fact};
+use crate::host::{Facts, Judged, Stage, against, fine, found};
 use crate::reading;
 use crate::signs::percent;
 
@@ -25,6 +27,7 @@ pub(crate) const CAUSE: Entry = Entry {
         let of_files = loads.filter(|carried| !reading::is_fed_by_program(carried.measurement));
         of_files.filter_map(waits_for_files).collect()
     },
+    stage,
     ..Entry::PLAIN
 };
 
@@ -75,5 +78,57 @@ fn waits_for_files(carried: Carried<'_>) -> Option<Finding> {
             "The transfer takes what one from memory does.",
         )],
         kb: "throughput".to_owned(),
+    })
+}
+
+fn stage(facts: &Facts<'_>, outcome: &Outcome) -> Option<Stage> {
+    match outcome {
+        Outcome::HostDisk(disk) => Some(Stage {
+            judged: judged(facts, disk),
+            slowest: slowest(disk),
+        }),
+        _ => None,
+    }
+}
+
+fn judged(facts: &Facts<'_>, disk: &DiskResult) -> Vec<Judged> {
+    let Some(rate) = disk.rate_bps else {
+        return Vec::new();
+    };
+    disk.copies()
+        .map(|(place, pass)| {
+            let subject = pass.work.shown();
+            let does = format!("{}: {} ({})", subject, si(pass.bps, "bit/s"), pass.cache.shown());
+            if pass.bps >= rate {
+                return fine(subject, does);
+            }
+            let verb = if pass.work.reads() { "feed" } else { "take" };
+            found(
+                subject,
+                Cause::DiskSlow,
+                Severity::Warning,
+                &[PathKind::Lan, PathKind::LongPath],
+                format!("Files in {} {verb} a transfer at {}, and {} are wanted.", disk.folder, si(pass.bps, "bit/s"), si(rate, "bit/s")),
+            )
+            .sure(0.8)
+            .evidence(facts.evidence(format!("passes[{place}].bps"), pass.bps, "rate of the files, against the one that is wanted", rate))
+            .advice(
+                "No setting of TCP helps here: use a faster disk or several, larger reads, or transfer from memory.",
+                "Files at the rate of the network.",
+            )
+            .done()
+        })
+        .collect()
+}
+
+fn slowest(disk: &DiskResult) -> String {
+    let slowest = disk.copies().min_by(|a, b| a.1.bps.total_cmp(&b.1.bps));
+    slowest.map_or_else(String::new, |(_, pass)| {
+        format!(
+            "To {} is the slower direction for a copy here: {}{}.",
+            pass.work.shown(),
+            si(pass.bps, "bit/s"),
+            against(disk.rate_bps, pass.bps)
+        )
     })
 }

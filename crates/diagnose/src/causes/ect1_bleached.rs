@@ -87,7 +87,7 @@ fn is_dropped(marks: &MarksBetweenEnds) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::causes;
+    use crate::rules;
     use crate::testing::found;
     use plumb_model::results::Outcome;
 
@@ -105,7 +105,7 @@ mod tests {
             "distance": null, "way_back": null, "symmetry": null,
         }});
         let outcome: Outcome = serde_json::from_value(path).unwrap();
-        let found = found(causes::found, outcome).into_iter();
+        let found = found(rules::found, outcome).into_iter();
         found.map(|f| (f.cause, f.severity)).collect()
     }
 

@@ -5,6 +5,7 @@ use plumb_model::need::Need;
 
 use crate::captured;
 use crate::entry::{Entry, Family, Often};
+use crate::host::{Subject, tcp};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 use crate::window::{self, Side};
 
@@ -31,6 +32,9 @@ pub(crate) const CAUSE: Entry = Entry {
         found.extend(captured::window(case, false));
         found
     },
+    audits: &[(Subject::ReceiveBuffer, |facts| {
+        vec![tcp::buffer(facts, tcp::Side::Receive)]
+    })],
     explains: window::explains,
     ..Entry::PLAIN
 };

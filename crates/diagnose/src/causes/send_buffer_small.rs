@@ -4,6 +4,7 @@ use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
 use crate::entry::{Entry, Family, Often};
+use crate::host::{Subject, tcp};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 use crate::window::{self, Side};
 
@@ -26,6 +27,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Prediction::unlikely(Observable::StandingQueue, strength::MODERATE).if_present(),
     ],
     examine: |case| window::examine(case, Side::Sender),
+    audits: &[(Subject::SendBuffer, |facts| {
+        vec![tcp::buffer(facts, tcp::Side::Send)]
+    })],
     explains: window::explains,
     ..Entry::PLAIN
 };

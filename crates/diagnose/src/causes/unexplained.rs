@@ -4,7 +4,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
-use crate::entry::{Entry, Family, Rank, by_audit};
+use crate::entry::{Entry, Family, Rank};
 use crate::signs::Sign;
 
 /// How sure it is that something is wrong where a sign is worth repairing, and where it may be chance.
@@ -16,8 +16,6 @@ pub(crate) const CAUSE: Entry = Entry {
     rank: Rank::Last,
     vanishes: "a measurement that the advice names finds the cause",
     needs: &[Need::Idle, Need::Upload, Need::Download],
-    // It is what all others leave.
-    examine: by_audit,
     ..Entry::PLAIN
 };
 

@@ -6,11 +6,12 @@
 use plumb_model::context::Phase;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
+use plumb_model::results::host::{Interface, Wifi};
 
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Counted, fact};
-use crate::host::wifi::BUSY_RATIO;
+use crate::host::{Facts, Judged, Subject, fine, wifi};
 use crate::signs::percent;
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -28,6 +29,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     examine: |case| worst(case).into_iter().collect(),
+    audits: &[(Subject::Channel, audit)],
     ..Entry::PLAIN
 };
 
@@ -92,6 +94,60 @@ fn others_ratio(counted: Counted<'_>, name: &str) -> Option<f64> {
     // A counter that stood still under load is one that the driver has not.
     let is_own_known = sent > 0.0 && received > 0.0;
     (is_idle || is_own_known).then(|| ((busy - sent - received) / all).max(0.0))
+}
+
+/// Share of the time in which the channel is taken, from which on it is taken more often than free when a frame wants to go,
+/// and less than half of the air is left.
+const BUSY_RATIO: f64 = 0.5;
+
+fn audit(facts: &Facts<'_>) -> Vec<Judged> {
+    let radios = wifi::radios(facts);
+    let judged = radios.filter_map(|(place, interface, wifi)| judge(facts, place, interface, wifi));
+    judged.collect()
+}
+
+/// Since the radio came to the channel. Where the driver does not report which frames were its own, a busy channel may be
+/// this machine's doing, and is only worth knowing.
+fn judge(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -> Option<Judged> {
+    let others = wifi.airtime.and_then(|airtime| airtime.others_ratio());
+    let (share, severity, by) = match others {
+        Some(others) => (others, Severity::Warning, "others"),
+        None => (wifi.busy_ratio?, Severity::Info, "this machine or others"),
+    };
+    let subject = format!("{} channel", interface.name);
+    if share < BUSY_RATIO {
+        return Some(fine(
+            subject,
+            format!(
+                "{by} leave the channel of {} free for {:.0} % of the time",
+                interface.name,
+                (1.0 - share) * 100.0
+            ),
+        ));
+    }
+    Some(
+        wifi::found(
+            Cause::WifiChannelBusy,
+            &subject,
+            severity,
+            format!(
+                "The channel of {} is taken by {by} {:.0} % of the time.",
+                interface.name,
+                share * 100.0
+            ),
+        )
+        .evidence(facts.evidence(
+            format!("interfaces[{place}].wifi.busy_ratio"),
+            share,
+            "share of the time in which any station sends, less this radio's own frames where they are known",
+            BUSY_RATIO,
+        ))
+        .advice(
+            "Change to a channel with fewer networks; 5 and 6 GHz have more of them.",
+            "Less waiting for the air.",
+        )
+        .done(),
+    )
 }
 
 #[cfg(test)]

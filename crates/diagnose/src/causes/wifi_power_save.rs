@@ -7,11 +7,13 @@ use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, InterfaceAction, InterfaceChange, Place, Severity,
 };
 use plumb_model::need::Need;
+use plumb_model::results::host::{Interface, Wifi};
 use plumb_model::units::human_seconds;
 
 use crate::Case;
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Radio, fact};
+use crate::host::{Facts, Judged, Subject, fine, wifi};
 use crate::signs::percent;
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -31,6 +33,7 @@ pub(crate) const CAUSE: Entry = Entry {
     ],
     yields_to: &[Cause::WifiWeak, Cause::WifiChannelBusy, Cause::WifiRetries],
     examine: |case| slow_answers(case).into_iter().collect(),
+    audits: &[(Subject::RadioSleep, audit)],
     ..Entry::PLAIN
 };
 
@@ -104,6 +107,38 @@ fn awake(radio: Radio<'_>) -> Fix {
         commands: Vec::new(),
         expect: "Idle round trips to the gateway vary by a few milliseconds.".to_owned(),
     }
+}
+
+fn audit(facts: &Facts<'_>) -> Vec<Judged> {
+    let radios = wifi::radios(facts);
+    let judged = radios.filter_map(|(place, interface, wifi)| judge(facts, place, interface, wifi));
+    judged.collect()
+}
+
+fn judge(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -> Option<Judged> {
+    let subject = format!("{} power saving", interface.name);
+    if !wifi.power_save? {
+        return Some(fine(
+            subject,
+            format!("the radio of {} stays awake", interface.name),
+        ));
+    }
+    Some(
+        wifi::found(Cause::WifiPowerSave, &subject, Severity::Info, format!("The radio of {} sleeps between frames, so what comes waits for up to a beacon, 102 ms.", interface.name))
+            .evidence(facts.evidence(
+                format!("interfaces[{place}].wifi.power_save"),
+                1.0,
+                "power saving is on",
+                0.0,
+            ))
+            .interface(
+                "Keep the radio awake while delay matters; it costs battery.",
+                interface,
+                InterfaceChange::WifiPowerSave(false),
+                "Round trips from outside vary by tens of milliseconds less.",
+            )
+            .done(),
+    )
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn finding(
 
 /// Why the rate is low for a signal of so many dBm, as a clause; `None` where it is not, or that is not known.
 fn why(wifi: &Wifi, rate: WifiRate, signal_dbm: f64) -> Option<String> {
-    if signal_dbm < f64::from(crate::host::wifi::WEAK_DBM) {
+    if signal_dbm < f64::from(super::wifi_weak::WEAK_DBM) {
         return None;
     }
     if rate.protocol == WifiProtocol::Legacy {

@@ -5,11 +5,12 @@
 
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
+use plumb_model::results::host::{Interface, Wifi};
 
 use crate::Case;
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Counted, fact};
-use crate::host::wifi::RETRY_RATIO;
+use crate::host::{Facts, Judged, Subject, fine, ratio, wifi};
 use crate::signs::percent;
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -29,6 +30,7 @@ pub(crate) const CAUSE: Entry = Entry {
     ],
     yields_to: &[Cause::WifiWeak],
     examine: |case| sent_again(case).into_iter().collect(),
+    audits: &[(Subject::Retries, audit)],
     ..Entry::PLAIN
 };
 
@@ -76,6 +78,54 @@ fn of(counted: Counted<'_>, name: &str) -> Option<f64> {
     let sent = counted.of(name, "wifi_sent");
     let again = counted.of(name, "wifi_retries");
     (sent >= ENOUGH_FRAMES).then(|| again as f64 / sent as f64)
+}
+
+/// Frames retransmitted for each frame sent: a good link stays below a tenth, and from a fifth on the radio spends its time
+/// on it.
+const RETRY_RATIO: f64 = 0.2;
+
+fn audit(facts: &Facts<'_>) -> Vec<Judged> {
+    let radios = wifi::radios(facts);
+    let judged = radios.filter_map(|(place, interface, wifi)| judge(facts, place, interface, wifi));
+    judged.collect()
+}
+
+fn judge(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -> Option<Judged> {
+    let share = ratio(wifi.retries?, wifi.sent?);
+    let subject = format!("{} retries", interface.name);
+    if share < RETRY_RATIO {
+        return Some(fine(
+            subject,
+            format!(
+                "{} sends one frame in {:.0} again",
+                interface.name,
+                1.0 / share.max(1e-6)
+            ),
+        ));
+    }
+    Some(
+        wifi::found(
+            Cause::WifiRetries,
+            &subject,
+            Severity::Warning,
+            format!(
+                "{} has to send {:.0} frames again for every 100.",
+                interface.name,
+                share * 100.0
+            ),
+        )
+        .evidence(facts.evidence(
+            format!("interfaces[{place}].wifi.retries"),
+            wifi.retries.unwrap_or_default() as f64,
+            "frames retried, against a fifth of those sent",
+            wifi.sent.unwrap_or_default() as f64 * RETRY_RATIO,
+        ))
+        .advice(
+            "Change to another channel or band: others, or other machines, send in this one.",
+            "Fewer frames retried, and less variation of delay.",
+        )
+        .done(),
+    )
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::rules;
 use crate::testing::{carrying, measurement};
 
 fn next(run: &Run) -> Option<Wanted> {
@@ -279,7 +280,7 @@ fn what_is_dropped_at_once_is_asked_below_the_rate_after_what_is_above_it() {
     let below = stream_of(next(&run)).unwrap();
     assert_eq!(below.experiment, Experiment::Paced);
     made(&mut run, below, 1400, 0.0, 0.0001);
-    let found = causes::found(&Case::of(&run));
+    let found = rules::found(&Case::of(&run));
     assert!(found.iter().any(|f| f.cause == Cause::Policer), "{found:?}");
 }
 
@@ -310,7 +311,7 @@ fn what_exceeds_two_limits_is_asked_again_just_above_the_lower_one() {
     let below = stream_of(next(&run)).unwrap();
     assert_eq!(below.experiment, Experiment::Paced);
     made(&mut run, below, 1400, 0.0, 0.0001);
-    let found = causes::found(&Case::of(&run));
+    let found = rules::found(&Case::of(&run));
     let causes: Vec<Cause> = found.iter().map(|finding| finding.cause).collect();
     assert_eq!(causes, [Cause::Policer]);
 }
@@ -333,7 +334,7 @@ fn small_packets_that_are_lost_are_compared_with_full_ones() {
         made(&mut run, full, (2.0 * full.pps) as u64, lost, 0.0001);
     }
     assert_eq!(next(&run), None);
-    let found = causes::found(&Case::of(&run));
+    let found = rules::found(&Case::of(&run));
     let causes: Vec<Cause> = found.iter().map(|finding| finding.cause).collect();
     assert!(causes.contains(&Cause::PacketRateLimited), "{causes:?}");
 }
@@ -353,7 +354,7 @@ fn found_after(text: &str, times: f64, load_s: Option<f64>) -> Vec<Cause> {
             measurement.duration_s = load_s.unwrap_or(measurement.duration_s);
         }
     }
-    let found = causes::found(&Case {
+    let found = rules::found(&Case {
         measurements: &run.measurements,
         local: &run.local.host,
         far: None,

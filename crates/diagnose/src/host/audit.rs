@@ -1,10 +1,39 @@
-//! What the rules come to together.
+//! The audit of a machine: what the rules of all causes say of it, and what that comes to.
 
 use plumb_model::finding::{Finding, Severity, Verdict};
 use plumb_model::order::sort_few;
-use plumb_model::results::host::{Check, CheckState};
+use plumb_model::results::host::{Check, CheckState, HostResult};
 
-use super::judged::Judged;
+use super::judged::{Facts, Judged};
+use super::subject::Subject;
+use super::{tcp, wifi};
+use crate::causes;
+use crate::entry::AuditRule;
+
+/// Judges a machine. `measurement` is the name that evidence has for what was read.
+pub fn audit(host: &HostResult, measurement: &str) -> Audit {
+    let facts = Facts { host, measurement };
+    let of_causes = causes::all().flat_map(|(_, entry)| entry.audits);
+    let mut rules: Vec<&(Subject, AuditRule)> = of_causes.chain(WITHOUT_A_CAUSE).collect();
+    sort_few(&mut rules, |a, b| a.0.cmp(&b.0));
+    conclude(
+        rules
+            .into_iter()
+            .flat_map(|(_, rule)| rule(&facts))
+            .collect(),
+    )
+}
+
+/// The rate in bit/s and the round trip in seconds that a machine's buffers are judged by.
+pub fn long_path(host: &HostResult) -> (f64, f64) {
+    tcp::long_path(&Facts {
+        host,
+        measurement: "",
+    })
+}
+
+/// What is shown and never wrong.
+const WITHOUT_A_CAUSE: &[(Subject, AuditRule)] = &[(Subject::Band, wifi::bands)];
 
 /// What the audit came to.
 #[derive(Debug, Clone, PartialEq)]

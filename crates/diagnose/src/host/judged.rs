@@ -4,29 +4,63 @@ use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, InterfaceAction, InterfaceChange, Observed,
     PathKind, Place, Severity, SysctlAction,
 };
+use plumb_model::results::Outcome;
 use plumb_model::results::host::{HostResult, Interface};
+use plumb_model::run::Measurement;
+
+use crate::Case;
 
 /// What a rule looks at.
-pub(super) struct Facts<'a> {
-    pub(super) host: &'a HostResult,
-    pub(super) measurement: &'a str,
+pub(crate) struct Facts<'a> {
+    pub(crate) host: &'a HostResult,
+    pub(crate) measurement: &'a str,
+}
+
+impl<'a> Case<'a> {
+    /// What was read of this machine, and the measurements that it is of.
+    pub fn hosts(&self) -> impl Iterator<Item = (&'a str, &'a HostResult)> + use<'a> {
+        self.measurements.iter().filter_map(|m| match &m.outcome {
+            Outcome::Host(host) => Some((m.id.as_str(), &**host)),
+            _ => None,
+        })
+    }
+
+    /// Whether something else was measured than this machine.
+    pub(crate) fn has_path(&self) -> bool {
+        let of_path = |m: &Measurement| !matches!(m.outcome, Outcome::Host(_));
+        let local = self.asked.is_some_and(|asked| asked.local);
+        !local && self.measurements.iter().any(of_path)
+    }
 }
 
 impl<'a> Facts<'a> {
     /// Interfaces that carry packets, with their place in the list.
-    pub(super) fn in_use(&self) -> impl Iterator<Item = (usize, &'a Interface)> {
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = (usize, &'a Interface)> + use<'a> {
         let interfaces = self.host.interfaces.iter().enumerate();
         interfaces.filter(|(_, interface)| interface.is_in_use())
     }
 
     /// Interfaces in use that are hardware.
-    pub(super) fn hardware(&self) -> impl Iterator<Item = (usize, &'a Interface)> {
+    pub(crate) fn hardware(&self) -> impl Iterator<Item = (usize, &'a Interface)> + use<'a> {
         self.in_use()
             .filter(|(_, interface)| interface.is_physical())
     }
 
+    /// Interfaces in use that report what their driver takes over, with their place in the list.
+    pub(crate) fn with_offloads(&self) -> impl Iterator<Item = (usize, &'a Interface)> + use<'a> {
+        self.in_use().filter(|(_, interface)| {
+            !interface.offloads.is_empty() && interface.wifi.is_none() && !interface.is_a_programs()
+        })
+    }
+
+    /// The place of a variable in the list; 0 where it was not read.
+    pub(crate) fn place_of(&self, key: &str) -> usize {
+        let mut all = self.host.sysctls.iter();
+        all.position(|sysctl| sysctl.key == key).unwrap_or_default()
+    }
+
     /// A piece of evidence; `field` is what follows `result.`.
-    pub(super) fn evidence(
+    pub(crate) fn evidence(
         &self,
         field: impl std::fmt::Display,
         value: impl Into<Observed>,
@@ -43,7 +77,7 @@ impl<'a> Facts<'a> {
     }
 
     /// A counter against the count of what it is a part of, as evidence for each.
-    pub(super) fn counted(&self, name: &str, rule: &str, threshold: f64) -> Evidence {
+    pub(crate) fn counted(&self, name: &str, rule: &str, threshold: f64) -> Evidence {
         let value = self.host.counter(name).unwrap_or_default();
         self.evidence(format!("counters.{name}"), value as f64, rule, threshold)
     }
@@ -51,22 +85,22 @@ impl<'a> Facts<'a> {
 
 /// What a rule says of a subject.
 #[derive(Debug, PartialEq)]
-pub(super) enum Judged {
+pub(crate) enum Judged {
     Fine(String, String),
     Unknown(String, String),
     Found(String, Box<Finding>),
 }
 
-pub(super) fn fine(subject: impl Into<String>, summary: impl Into<String>) -> Judged {
+pub(crate) fn fine(subject: impl Into<String>, summary: impl Into<String>) -> Judged {
     Judged::Fine(subject.into(), summary.into())
 }
 
-pub(super) fn unknown(subject: impl Into<String>, why: impl Into<String>) -> Judged {
+pub(crate) fn unknown(subject: impl Into<String>, why: impl Into<String>) -> Judged {
     Judged::Unknown(subject.into(), why.into())
 }
 
 /// A finding of this host about `subject`; evidence and fixes are added to it.
-pub(super) fn found(
+pub(crate) fn found(
     subject: impl Into<String>,
     cause: Cause,
     severity: Severity,
@@ -90,38 +124,38 @@ pub(super) fn found(
 }
 
 /// A finding in the making.
-pub(super) struct Found {
+pub(crate) struct Found {
     subject: String,
     finding: Finding,
 }
 
 impl Found {
-    pub(super) fn evidence(mut self, evidence: Evidence) -> Self {
+    pub(crate) fn evidence(mut self, evidence: Evidence) -> Self {
         self.finding.evidence.push(evidence);
         self
     }
 
-    pub(super) fn place(mut self, place: Place) -> Self {
+    pub(crate) fn place(mut self, place: Place) -> Self {
         self.finding.place = place;
         self
     }
 
-    pub(super) fn sure(mut self, confidence: f64) -> Self {
+    pub(crate) fn sure(mut self, confidence: f64) -> Self {
         self.finding.confidence = confidence;
         self
     }
 
-    pub(super) fn page(mut self, page: &str) -> Self {
+    pub(crate) fn page(mut self, page: &str) -> Self {
         page.clone_into(&mut self.finding.kb);
         self
     }
 
     /// Something that only people can do.
-    pub(super) fn advice(self, summary: impl Into<String>, expect: &str) -> Self {
+    pub(crate) fn advice(self, summary: impl Into<String>, expect: &str) -> Self {
         self.fix(summary, None, expect)
     }
 
-    pub(super) fn sysctl(
+    pub(crate) fn sysctl(
         self,
         summary: impl Into<String>,
         key: &str,
@@ -136,7 +170,7 @@ impl Found {
     }
 
     /// A setting of an interface.
-    pub(super) fn interface(
+    pub(crate) fn interface(
         self,
         summary: impl Into<String>,
         interface: &Interface,
@@ -150,7 +184,7 @@ impl Found {
         self.fix(summary, Some(action), expect)
     }
 
-    pub(super) fn fix(
+    pub(crate) fn fix(
         mut self,
         summary: impl Into<String>,
         action: Option<Action>,
@@ -166,13 +200,13 @@ impl Found {
         self
     }
 
-    pub(super) fn done(self) -> Judged {
+    pub(crate) fn done(self) -> Judged {
         Judged::Found(self.subject, Box::new(self.finding))
     }
 }
 
 /// How much of all a share is, in words: small ones by how many there are to each, large ones in percent.
-pub(super) fn one_in(share: f64) -> String {
+pub(crate) fn one_in(share: f64) -> String {
     /// "One in 9" is the least that reads as a number of its own.
     const LARGE: f64 = 0.1;
     match share > LARGE {
@@ -183,7 +217,7 @@ pub(super) fn one_in(share: f64) -> String {
 
 /// `part` of `whole` where there are at least [`ENOUGH`] of it to speak of; 0 otherwise, so that a few
 /// packets lost while an interface came up are no finding.
-pub(super) fn ratio(part: u64, whole: u64) -> f64 {
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     if part < ENOUGH || whole == 0 {
         0.0
     } else {
@@ -192,10 +226,10 @@ pub(super) fn ratio(part: u64, whole: u64) -> f64 {
 }
 
 /// Fewer than this many events say nothing.
-pub(super) const ENOUGH: u64 = 10;
+pub(crate) const ENOUGH: u64 = 10;
 
 /// A counter of the kernel as a number of events.
-pub(super) fn events(host: &HostResult, name: &str) -> Option<u64> {
+pub(crate) fn events(host: &HostResult, name: &str) -> Option<u64> {
     host.counter(name).map(|n| u64::try_from(n).unwrap_or(0))
 }
 

@@ -14,7 +14,7 @@ use plumb_model::finding::{Cause, Finding, Place};
 use plumb_model::results::Direction;
 
 use crate::entry::Entry;
-use crate::{Case, causes};
+use crate::{Case, causes, rules};
 pub use observable::Observable;
 use observable::Seen;
 use prior::REFERENCE_BITS;
@@ -66,7 +66,7 @@ impl Account {
 
 /// What all rules find, with how sure each finding is by all that was seen; without those that it contradicts.
 pub(crate) fn found(case: &Case<'_>) -> Vec<Finding> {
-    let weighed = causes::found(case).into_iter().filter_map(|finding| {
+    let weighed = rules::found(case).into_iter().filter_map(|finding| {
         let account = account(case, &finding, finding.confidence);
         let confidence = account.confidence;
         (!account.is_contradicted()).then_some(Finding {
@@ -80,7 +80,7 @@ pub(crate) fn found(case: &Case<'_>) -> Vec<Finding> {
 /// How the confidence of each finding of a case comes about, in the order of the findings of
 /// [`diagnose`](crate::diagnose).
 pub fn accounts(case: &Case<'_>, findings: &[Finding]) -> Vec<Account> {
-    let estimates = causes::found(case);
+    let estimates = rules::found(case);
     let same = |one: &Finding, other: &Finding| {
         one.cause == other.cause && one.place == other.place && one.summary == other.summary
     };

@@ -181,7 +181,7 @@ fn what_was_counted_since_boot_is_as_grave_without_a_far_end() {
             far: None,
             asked: Some(&asked),
         };
-        let found = crate::causes::found(&case);
+        let found = crate::rules::found(&case);
         found.iter().map(|f| f.severity).max()
     };
     assert_eq!(severity(false), Some(Severity::Warning));
@@ -190,7 +190,7 @@ fn what_was_counted_since_boot_is_as_grave_without_a_far_end() {
         plumb_model::run::Run::from_json(include_str!("../../../fixtures/policer.json")).unwrap();
     run.measurements = measurements.to_vec();
     run.asked = Some(asked(true));
-    run.findings = crate::causes::found(&Case::of(&run));
+    run.findings = crate::rules::found(&Case::of(&run));
     let headline = crate::verdict::local(&run).headline;
     assert!(
         headline.starts_with("Inconclusive: nothing wrong"),
@@ -218,7 +218,7 @@ fn what_was_counted_since_boot_holds_back_no_path() {
             far: None,
             asked: None,
         };
-        let found = crate::causes::found(&case);
+        let found = crate::rules::found(&case);
         found.iter().map(|f| f.cause).collect::<Vec<_>>()
     };
     let dropped = beside_a_path(|h| count(h, "UdpRcvbufErrors", 1_000_000));

@@ -23,6 +23,17 @@ pub struct DiskResult {
     pub rate_bps: Option<f64>,
 }
 
+impl DiskResult {
+    /// What a copy does, one file by read and write through the page cache, with the place of each in the list.
+    pub fn copies(&self) -> impl Iterator<Item = (usize, &DiskPass)> {
+        self.passes.iter().enumerate().filter(|(_, pass)| {
+            matches!(pass.work, FileWork::ReadLarge | FileWork::WriteLarge)
+                && pass.access == FileAccess::ReadWrite
+                && pass.cache != PageCache::Direct
+        })
+    }
+}
+
 /// One pass over files with one kind of access.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskPass {
