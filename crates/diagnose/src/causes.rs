@@ -71,4 +71,32 @@ mod tests {
             }
         }
     }
+
+    /// What a cause is stands in its file: what decides between causes has names of none.
+    #[test]
+    fn what_decides_between_causes_names_none() {
+        let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        for file in [
+            "dropped_here.rs",
+            "experiment.rs",
+            "host/audit.rs",
+            "lib.rs",
+            "relevance.rs",
+            "rules.rs",
+            "segments.rs",
+            "segments/amount.rs",
+            "verdict/requirements.rs",
+            "weighing/mod.rs",
+            "weighing/prior.rs",
+        ] {
+            let text = std::fs::read_to_string(sources.join(file)).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let named = Cause::WORDS.iter().find(|(cause, _)| {
+                let name = format!("Cause::{cause:?}");
+                let mut after = code.split(name.as_str()).skip(1);
+                after.any(|rest| !rest.starts_with(char::is_alphanumeric))
+            });
+            assert_eq!(named, None, "{file}");
+        }
+    }
 }

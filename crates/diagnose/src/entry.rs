@@ -35,6 +35,14 @@ pub struct Entry {
     /// Causes that account for it: where one of them is found in the same place, or either of them somewhere on the
     /// path, it is no finding of its own.
     pub yields_to: &'static [Cause],
+    /// What shows how much of it a part of a path has.
+    pub(crate) amount: Amount,
+    /// How far the far end is differs without a fault.
+    pub(crate) is_of_distance: bool,
+    /// Whether the queue may be our own load's or others': datagrams below the rate show which.
+    pub(crate) asks_below_rate: bool,
+    /// Whether nothing else can be measured of its direction than which packets pass.
+    pub(crate) asks_packet_sizes: bool,
     /// Finds it in what was measured of a path.
     pub(crate) examine: Rule,
     /// Finds it in what was read of a machine.
@@ -57,6 +65,10 @@ impl Entry {
         resembles: &[],
         predicts: &[],
         yields_to: &[],
+        amount: Amount::Unknown,
+        is_of_distance: false,
+        asks_below_rate: false,
+        asks_packet_sizes: false,
         examine: |_| Vec::new(),
         audits: &[],
         stage: |_, _| None,
@@ -99,6 +111,29 @@ pub enum Harm {
     Delivery,
     /// Few packets come in a time.
     Rate,
+}
+
+/// What shows how much of a cause a part of a path has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Unknown,
+    /// Packets lost: that is all that the cause says, and something else is the reason.
+    Losses,
+    Duplicates,
+    Reordered,
+    /// How long packets wait in the queue that a load in this direction fills.
+    Queue(Direction),
+    /// How far idle round trips are spread.
+    Spread,
+    /// The largest packet, where the finding rests on it.
+    PacketSize,
+}
+
+impl Amount {
+    /// Whether it is counted packet by packet, so that a small share shows too.
+    pub(crate) fn is_counted(self) -> bool {
+        matches!(self, Self::Losses | Self::Duplicates | Self::Reordered)
+    }
 }
 
 /// By how many bits a cause is more (or less) frequent than the reference, before anything is measured

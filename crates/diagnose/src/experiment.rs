@@ -2,11 +2,12 @@
 //! causes that could bring them about. Cheap ones first; nothing where nothing is left to find out.
 
 use plumb_model::context::Experiment;
-use plumb_model::finding::{Cause, Finding, Place, Severity};
+use plumb_model::finding::{Finding, Place, Severity};
 use plumb_model::goal::Effort;
 use plumb_model::loss::at_least_ratio;
 use plumb_model::results::Direction;
 
+use crate::entry::Amount;
 use crate::evidence::{Carried, RAISES, Streamed, USUAL_SEGMENT_BYTES};
 use crate::signs::{
     Kind, Sign, WINDOW_RATIO, full_port_bps, is_held_by_losses, queue_stands, shortfall,
@@ -155,7 +156,7 @@ const LEAST_PPS: f64 = 30.0;
 pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
     let line_of = |direction| Line::of(case, direction, datagrams);
     let findings = weighing::found(case);
-    let carries_nothing = |finding: &&Finding| finding.cause == Cause::NothingCarried;
+    let carries_nothing = |finding: &&Finding| causes::entry(finding.cause).asks_packet_sizes;
     if let Some(nothing) = findings.iter().find(carries_nothing) {
         // Where small packets do not pass either, no size does.
         let small_pass = nothing.place != Place::Path;
@@ -275,7 +276,7 @@ pub fn wanted(case: &Case<'_>, datagrams: bool) -> Option<Wanted> {
 fn left(case: &Case<'_>, findings: Vec<Finding>) -> Vec<Sign> {
     let known = findings
         .into_iter()
-        .filter(|finding| finding.cause != Cause::PathLoss);
+        .filter(|finding| causes::entry(finding.cause).amount != Amount::Losses);
     causes::left(case, &known.collect::<Vec<_>>())
 }
 
@@ -396,17 +397,9 @@ fn repeats_in_vain(case: &Case<'_>, direction: Direction) -> bool {
 /// Whether what was found in a direction may be of our own load or of others': below its rate it shows whose queue it is.
 fn is_in_doubt(findings: &[Finding], direction: Direction) -> bool {
     let line = Place::line(direction);
-    findings.iter().any(|finding| {
-        let of_queue = matches!(
-            finding.cause,
-            Cause::BufferbloatUp
-                | Cause::BufferbloatDown
-                | Cause::CrossTraffic
-                | Cause::RateVaries
-                | Cause::TokenBucket
-        );
-        of_queue && finding.place == line
-    })
+    findings
+        .iter()
+        .any(|finding| causes::entry(finding.cause).asks_below_rate && finding.place == line)
 }
 
 /// Whether a sign is one that datagrams say more of. One of the idle path may come of either direction.

@@ -12,7 +12,7 @@ use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
 
-use crate::entry::Family;
+use crate::entry::{Amount, Family};
 use crate::measured_again::is_measured_again;
 use crate::needs::is_measured;
 use crate::{Case, causes};
@@ -105,7 +105,7 @@ impl Placed<'_> {
 
 /// How far hosts are differs without a fault, and a place that is at fault is asked for.
 pub fn is_of_distance(cause: Cause) -> bool {
-    matches!(cause, Cause::Distance | Cause::Satellite)
+    causes::entry(cause).is_of_distance
 }
 
 /// Every finding worth fixing of any host, the worst first.
@@ -221,10 +221,11 @@ fn is_looked_for(after: &Run, others: &[&Run], finding: &Finding) -> bool {
 
 /// The direction whose rate a finding shows itself by; `None` where it is there at any rate.
 pub(crate) fn direction(finding: &Finding) -> Option<Direction> {
-    let by_rate = causes::entry(finding.cause).family == Family::Queues;
-    match (by_rate, finding.cause, finding.place) {
-        (true, Cause::BufferbloatUp, _) | (true, _, Place::Uplink) => Some(Direction::Up),
-        (true, Cause::BufferbloatDown, _) | (true, _, Place::Downlink) => Some(Direction::Down),
+    let entry = causes::entry(finding.cause);
+    match (entry.family, entry.amount, finding.place) {
+        (_, Amount::Queue(direction), _) => Some(direction),
+        (Family::Queues, _, Place::Uplink) => Some(Direction::Up),
+        (Family::Queues, _, Place::Downlink) => Some(Direction::Down),
         _ => None,
     }
 }

@@ -12,8 +12,9 @@ use plumb_model::segments::{
     HostShare, SCHEMA, SegmentFinding, SegmentHost, SegmentStep, Segments, Share, StepOf,
 };
 
+use crate::causes;
 use crate::places::{Host, SAME_RATE_RATIO, Seen, hosts, is_of_distance, is_same, seen, tells};
-use amount::{RULE, is_counted_in_parts, least_rtt_s, packet_bytes, weight};
+use amount::{RULE, least_rtt_s, packet_bytes, weight};
 use order::in_order;
 
 /// The logarithm of 20: one answer is taken and another left where it is so many times as likely.
@@ -56,7 +57,8 @@ fn kinds<'a>(hosts: &[Host<'a>]) -> Vec<&'a Finding> {
     let mut kinds: Vec<&Finding> = Vec::new();
     let all = hosts.iter().flat_map(Host::findings);
     let worth = all.filter(|finding| {
-        let is_worth = finding.severity > Severity::Info || is_counted_in_parts(finding.cause);
+        let entry = causes::entry(finding.cause);
+        let is_worth = finding.severity > Severity::Info || entry.amount.is_counted();
         is_worth && !is_of_distance(finding.cause)
     });
     for finding in worth {

@@ -5,7 +5,7 @@ use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
 use crate::captured;
-use crate::entry::{Entry, Family, Harm, Often};
+use crate::entry::{Amount, Entry, Family, Harm, Often};
 use crate::long_queue;
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
@@ -31,6 +31,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Prediction::unlikely(Observable::IdleSpread, strength::WEAK).if_present(),
     ],
     yields_to: &[Cause::CrossTraffic],
+    amount: Amount::Queue(Direction::Up),
+    asks_below_rate: true,
     examine: |case| {
         let mut found = long_queue::examine(case, Direction::Up);
         found.extend(captured::queue(case, Direction::Up));

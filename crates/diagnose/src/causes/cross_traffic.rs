@@ -52,6 +52,7 @@ pub(crate) const CAUSE: Entry = Entry {
     yields_to: &[Cause::CongestedInterconnection],
     // The gateway sees every host behind it, and no other user of the line.
     predicts: &[Prediction::likely(Observable::OthersOnLine, STRONG)],
+    asks_below_rate: true,
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let found: Vec<Finding> = directions.filter_map(|d| examine(case, d)).collect();

@@ -11,7 +11,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Amount, Entry, Family};
 use crate::evidence::{Varying, fact};
 use crate::long_queue::{CRITICAL_S, WARNING_S};
 use crate::signs::{Kind, Sign};
@@ -50,6 +50,7 @@ pub(crate) const CAUSE: Entry = Entry {
             "there most packets come in time, and all of a short time come at once",
         ),
     ],
+    amount: Amount::Spread,
     examine: |case| examine(case).into_iter().collect(),
     explains,
     ..Entry::PLAIN

@@ -40,6 +40,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     yields_to: &[Cause::Satellite, Cause::RouteDetour],
+    is_of_distance: true,
     examine: |case| {
         case.idle()
             .and_then(|idle| far(case, idle))

@@ -5,7 +5,7 @@ use plumb_model::loss::at_least_ratio;
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, Harm};
+use crate::entry::{Amount, Entry, Family, Harm};
 use crate::evidence::fact;
 use crate::signs::percent;
 
@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Entry = Entry {
     harms: Harm::Delivery,
     vanishes: "without the second path, the bridge loop or the radio that repeats what had arrived",
     needs: &[Need::Idle],
+    amount: Amount::Duplicates,
     examine: |case| examine(case).into_iter().collect(),
     ..Entry::PLAIN
 };

@@ -32,6 +32,7 @@ pub(crate) const CAUSE: Entry = Entry {
         "there small packets pass and a search of sizes finds the largest that does",
     )],
     yields_to: &[Cause::PmtudBlackHole, Cause::PathRefused],
+    asks_packet_sizes: true,
     examine,
     explains: is_about,
     ..Entry::PLAIN

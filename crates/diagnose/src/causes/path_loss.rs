@@ -12,7 +12,7 @@ use super::icmp_held_back;
 use crate::Case;
 use crate::captured;
 use crate::dropped_here;
-use crate::entry::{Entry, Family, Harm, Often, is_about};
+use crate::entry::{Amount, Entry, Family, Harm, Often, is_about};
 use crate::evidence::{Carried, Idle, Route, STANDS_S, Streamed, fact};
 use crate::loss::{LOSS_CRITICAL, LOSS_WARNING, shows_loss};
 use crate::signs::{Kind, Sign, percent, shortfall};
@@ -79,6 +79,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::UdpLimited,
         Cause::UnequalPaths,
     ],
+    amount: Amount::Losses,
     examine,
     explains,
     ..Entry::PLAIN

@@ -10,7 +10,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::si;
 
 use crate::Case;
-use crate::entry::{Entry, Family, Often, every_sign};
+use crate::entry::{Amount, Entry, Family, Often, every_sign};
 use crate::evidence::{Sizes, fact};
 
 /// A load of full packets carried nothing, and one of small ones right after it did.
@@ -33,6 +33,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss takes small packets as well as large ones",
     )],
+    amount: Amount::PacketSize,
     examine: |case| {
         let of = |sizes| [black_hole(sizes), of_answers(sizes)];
         let found: Vec<_> = case.sizes().flat_map(of).flatten().collect();

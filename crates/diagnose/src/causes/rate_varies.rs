@@ -38,6 +38,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     yields_to: &[Cause::CrossTraffic, Cause::Handover, Cause::Outage],
+    asks_below_rate: true,
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions.filter_map(|d| examine(case, d)).collect()

@@ -11,7 +11,7 @@ use plumb_model::units::capital;
 
 use crate::Case;
 use crate::captured;
-use crate::entry::{Entry, Family, Harm, is_about};
+use crate::entry::{Amount, Entry, Family, Harm, is_about};
 use crate::evidence::fact;
 use crate::signs::{COSTLY_RATIO, Kind, percent};
 
@@ -30,6 +30,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "packets that are lost never arrive; those that are overtaken arrive twice",
     )],
+    amount: Amount::Reordered,
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions

@@ -37,6 +37,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteDetour,
         "no detour on the ground is so long: half of the Earth and back takes 200 ms in fibre",
     )],
+    is_of_distance: true,
     examine: |case| case.idle().and_then(far).into_iter().collect(),
     // Over long round trips TCP takes longer than a phase to fill a line again after a loss (RFC 9438, section 4.2).
     explains: |_, sign| sign.kind == Kind::Shortfall,

@@ -32,6 +32,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     yields_to: &[Cause::CrossTraffic],
+    asks_below_rate: true,
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let loads = directions.filter_map(|d| boost(case, d));

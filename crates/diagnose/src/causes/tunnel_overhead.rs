@@ -6,7 +6,7 @@ use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Amount, Entry, Family};
 use crate::evidence::{Sizes, fact};
 use crate::signs::percent;
 
@@ -48,6 +48,7 @@ pub(crate) const CAUSE: Entry = Entry {
         "there no router says that packets are too large, and they vanish",
     )],
     yields_to: &[Cause::PmtudBlackHole],
+    amount: Amount::PacketSize,
     examine: |case: &Case<'_>| case.sizes().filter_map(smaller).collect(),
     ..Entry::PLAIN
 };

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use plumb_model::context::{Context, Phase};
-use plumb_model::finding::Clearance;
+use plumb_model::finding::{Cause, Clearance};
 use plumb_model::goal::Asked;
 use plumb_model::results::Outcome;
 use plumb_model::results::mtu::{MtuDirection, MtuMethod, MtuResult, TcpMtu};

@@ -2,12 +2,13 @@
 //! their ratio.
 
 use plumb_model::context::Experiment;
-use plumb_model::finding::{Cause, Finding, Place};
+use plumb_model::finding::{Finding, Place};
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
 
-use crate::Case;
+use crate::entry::Amount;
 use crate::places::{Host, SAME_RATE_RATIO, direction};
+use crate::{Case, causes};
 
 /// How much a rule's word weighs that has no amount: more than enough, and less than [`MOST`], because a fault near the threshold
 /// is found in one check and missed in the next.
@@ -31,14 +32,6 @@ const ENOUGH: u64 = 20;
 /// Packets counted, and how many of them were hit.
 type Counted = (u64, u64);
 
-/// Whether it is counted packet by packet, so that a small share shows too.
-pub(super) fn is_counted_in_parts(cause: Cause) -> bool {
-    matches!(
-        cause,
-        Cause::PathLoss | Cause::Duplication | Cause::Reordering
-    )
-}
-
 /// The shortest round trip of the idle path, in seconds.
 pub(super) fn least_rtt_s(host: &Host<'_>) -> Option<f64> {
     let all = host.runs.iter();
@@ -60,11 +53,14 @@ pub(super) fn packet_bytes(host: &Host<'_>) -> Option<u32> {
 /// How much speaks for a host's having as much of a finding as another has (the logarithm of how many times as likely that is);
 /// `None` where no amount of it is known of both.
 pub(super) fn weight(host: &Host<'_>, with: &Host<'_>, finding: &Finding) -> Option<f64> {
-    let sum = match finding.cause {
-        cause if is_counted_in_parts(cause) => counted(host, with, finding),
-        Cause::BufferbloatUp | Cause::BufferbloatDown => queue(host, with, finding),
-        Cause::DelayVaries => Some(of_times(spread_s(host)?, spread_s(with)?)),
-        Cause::PmtudBlackHole | Cause::TunnelOverhead if is_by_size(finding) => {
+    let amount = causes::entry(finding.cause).amount;
+    let sum = match amount {
+        Amount::Losses | Amount::Duplicates | Amount::Reordered => {
+            counted(host, with, amount, finding.place)
+        }
+        Amount::Queue(_) => queue(host, with, finding),
+        Amount::Spread => Some(of_times(spread_s(host)?, spread_s(with)?)),
+        Amount::PacketSize if is_by_size(finding) => {
             match (packet_bytes(host)?, packet_bytes(with)?) {
                 (here, there) if here > there => Some(-RULE),
                 (here, there) if here == there => Some(RULE),
@@ -72,7 +68,7 @@ pub(super) fn weight(host: &Host<'_>, with: &Host<'_>, finding: &Finding) -> Opt
                 _ => Some(0.0),
             }
         }
-        _ => None,
+        Amount::PacketSize | Amount::Unknown => None,
     };
     sum.map(|weight| weight.clamp(-MOST, MOST))
 }
@@ -97,11 +93,11 @@ fn spread_s(host: &Host<'_>) -> Option<f64> {
 }
 
 /// By every kind of count that is known of both.
-fn counted(host: &Host<'_>, with: &Host<'_>, finding: &Finding) -> Option<f64> {
-    let kinds: &[Count] = match (finding.cause, finding.place) {
-        (Cause::Duplication, _) => &[Count::Duplicates],
-        (Cause::Reordering, Place::Uplink) => &[Count::Reordered(Direction::Up)],
-        (Cause::Reordering, _) => &[Count::Reordered(Direction::Down)],
+fn counted(host: &Host<'_>, with: &Host<'_>, amount: Amount, place: Place) -> Option<f64> {
+    let kinds: &[Count] = match (amount, place) {
+        (Amount::Duplicates, _) => &[Count::Duplicates],
+        (Amount::Reordered, Place::Uplink) => &[Count::Reordered(Direction::Up)],
+        (Amount::Reordered, _) => &[Count::Reordered(Direction::Down)],
         (_, Place::Uplink) => &[Count::Paced(Direction::Up), Count::Idle],
         (_, Place::Downlink) => &[Count::Paced(Direction::Down), Count::Idle],
         _ => &[

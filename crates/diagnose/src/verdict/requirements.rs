@@ -2,7 +2,7 @@
 //! that reached the limit of the path.
 
 use plumb_model::context::Experiment;
-use plumb_model::finding::{Cause, Finding, NotMeasured, Place, Severity};
+use plumb_model::finding::{Finding, NotMeasured, Place, Severity};
 use plumb_model::goal::Effort;
 use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
@@ -10,12 +10,13 @@ use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
 use super::budget;
+use crate::entry::Amount;
 use crate::evidence::{CUT_RATIO, Carried};
 use crate::experiment::{hides_loss, shows_no_limit};
 use crate::long_queue::WARNING_S;
 use crate::loss::{LOSS_WARNING, shows_loss};
 use crate::signs::{is_line_known_full, percent};
-use crate::{Case, lengths, reading};
+use crate::{Case, causes, lengths, reading};
 
 /// Loss while idle must be known to be below this: what 188 answered probes show.
 const LOSS_BOUND_RATIO: f64 = 0.025;
@@ -146,7 +147,7 @@ pub(crate) fn missing(case: &Case<'_>, findings: &[Finding]) -> Vec<NotMeasured>
 /// Whether a finding says that the path itself loses packets in that direction.
 fn is_loss_explained(findings: &[Finding], direction: Direction) -> bool {
     findings.iter().any(|finding| {
-        finding.cause == Cause::PathLoss
+        causes::entry(finding.cause).amount == Amount::Losses
             && finding.severity > Severity::Info
             && [Place::Path, Place::LocalSegment, Place::line(direction)].contains(&finding.place)
     })
