@@ -39,14 +39,13 @@ pub(crate) fn unexplained(signs: Vec<Sign>) -> Option<Finding> {
 /// Signs that no finding accounts for.
 pub(crate) fn left(case: &Case<'_>, findings: &[Finding]) -> Vec<Sign> {
     let mut left = signs::signs(case);
-    left.retain(|sign| {
-        // What is only worth knowing accounts for nothing worse: it would clear the path of it.
-        let explains = |finding: &Finding| {
-            finding.severity >= sign.severity && (entry(finding.cause).explains)(finding, sign)
-        };
-        !findings.iter().any(explains)
-    });
+    left.retain(|sign| !findings.iter().any(|finding| explains(finding, sign)));
     left
+}
+
+/// Whether a finding accounts for a sign. What is only worth knowing accounts for nothing worse: it would clear the path of it.
+pub(crate) fn explains(finding: &Finding, sign: &Sign) -> bool {
+    finding.severity >= sign.severity && (entry(finding.cause).explains)(finding, sign)
 }
 
 #[cfg(test)]

@@ -119,8 +119,19 @@ pub(crate) fn worst<'a>(
     said: &Said,
     of: impl Fn(Counted<'a>) -> Vec<Option<Dropped<'a>>>,
 ) -> Vec<Finding> {
+    let facts = case.facts(None).by("while measured");
+    let counted = facts.known(
+        "this machine's counters beside each phase",
+        case.counted().next(),
+    );
     let all = case.counted().flat_map(of).flatten();
     let worst = all.max_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    if counted.is_some() {
+        facts.is(
+            "these counters grew by 10 packets or more in a phase",
+            worst.is_some(),
+        );
+    }
     worst.map(|worst| worst.finding(said)).into_iter().collect()
 }
 

@@ -13,6 +13,7 @@ use plumb_model::units::{capital, human_seconds, si};
 use crate::Case;
 use crate::entry::is_about;
 use crate::evidence::{Carried, FLOWS_TIMES, Streamed, fact};
+use crate::facts::{Recorder, ratio};
 use crate::loss::LOSS_WARNING;
 use crate::signs::{Kind, Sign, doing, is_held_by_losses, percent, queue_stands, waits};
 
@@ -57,20 +58,41 @@ pub(crate) enum Depth {
     Managed,
 }
 
+impl Depth {
+    /// What datagrams above the rate show of it.
+    fn words(self) -> &'static str {
+        match self {
+            Self::None => "datagrams above the rate do not wait at all",
+            Self::Short => "datagrams above the rate wait in a short queue, all alike",
+            Self::Managed => "datagrams above the rate wait in a long queue, and TCP does not",
+        }
+    }
+}
+
 /// What both directions do of that depth.
 pub(crate) fn examine(case: &Case<'_>, depth: Depth) -> Vec<Finding> {
     let found = |direction| {
-        let carried = case.full_load(direction)?;
-        let below = case.streamed(Experiment::Paced, direction).next()?;
-        let above = case.above_rate(direction)?;
+        let facts = case.facts(direction);
+        let carried = facts.known(
+            "a load as long as a rate takes to become steady",
+            case.full_load(direction),
+        )?;
+        let below = case.streamed(Experiment::Paced, direction).next();
+        let below = facts.known("datagrams at 80 % of TCP's rate", below)?;
+        let above = facts.known("datagrams above TCP's rate", case.above_rate(direction))?;
         let (sent, lost) = case.counted_with_room(direction);
-        if at_least_ratio(sent, lost) >= LOST_BELOW_RATIO {
+        let least = at_least_ratio(sent, lost);
+        if !facts.below(
+            "loss of datagrams below the rate",
+            ratio(least),
+            LOST_BELOW_RATIO,
+        ) {
             return None;
         }
         let idle_rtt_s = case.idle().and_then(|idle| idle.result.rtt_s);
         let least_rtt_s = carried.result.tcp.min_rtt_s;
         let least_rtt_s = least_rtt_s.or(idle_rtt_s.map(|rtt| rtt.min))?;
-        let mut drops = drops(carried, below, above, (sent, lost), least_rtt_s)?;
+        let mut drops = drops(carried, below, above, (sent, lost), least_rtt_s, facts)?;
         let cut_bps = above.delivered_bps()?;
         let several = case.streamed(Experiment::ManyFlows, direction);
         let several_bps: f64 = several.filter_map(Streamed::delivered_bps).sum();
@@ -82,7 +104,8 @@ pub(crate) fn examine(case: &Case<'_>, depth: Depth) -> Vec<Finding> {
             drops.line_bps = drops.line_bps.max(several_bps);
             drops.at_least = true;
         }
-        (drops.depth == depth).then(|| finding(carried, below, above, drops))
+        let is_so_deep = facts.is(depth.words(), drops.depth == depth);
+        is_so_deep.then(|| finding(carried, below, above, drops))
     };
     let directions = [Direction::Up, Direction::Down].into_iter();
     directions.filter_map(found).collect()
@@ -112,13 +135,14 @@ fn drops(
     above: Streamed<'_>,
     (sent_below, lost_below): (u64, u64),
     least_rtt_s: f64,
+    facts: Recorder<'_>,
 ) -> Option<Drops> {
     // Where only probes say what packets wait, a queue for each flow keeps them apart; TCP waits in it.
-    if !above.has_delays() || !above.has_own_delays() && waits(carried) {
-        return None;
-    }
+    let delays = above.has_delays() && (above.has_own_delays() || !waits(carried));
+    facts.known("delays of datagrams above the rate", delays.then_some(()))?;
     let recorded = carried.segments().map(|segments| segments.ratio());
-    let again = recorded.or_else(|| carried.again_as_reported())?;
+    let again = recorded.or_else(|| carried.again_as_reported());
+    let again = facts.known("segments retransmitted by the sender's record", again)?;
     let (lost_above, _) = above.loss_bounds();
     // A bucket that TCP left empty lets less pass at first.
     let line_bps = above.delivered_bps()?.max(carried.bps());
@@ -139,11 +163,21 @@ fn drops(
     // and many are cut, that is seen.
     let by_chance = at_most_ratio(sent_below, lost_below) > BY_CHANCE_RATIO * again
         && (lost_below > 0 || is_long || is_short);
-    let drops = matters
-        && (!queue_stands(carried) || !is_long && (falls_short || above.is_cut_at_once()))
-        && !by_chance
+    let no_queue = !queue_stands(carried) || !is_long && (falls_short || above.is_cut_at_once());
+    let drops = matters_by(matters, again, facts)
+        && facts.is("no queue of TCP's own stands", no_queue)
+        && facts.is(
+            "datagrams below the rate lose less than chance would",
+            !by_chance,
+        )
+        && (is_long
+            || facts.at_least(
+                "loss of datagrams above the rate",
+                ratio(lost_above),
+                CUT_RATIO,
+            ))
         && is_cut
-        && (!is_long || falls_short);
+        && (!is_long || facts.is("TCP carries far less than the line", falls_short));
     // A full FIFO holds nearly all packets up alike, and TCP would have filled it: others do.
     let others_fill_it = is_long && !above.is_managed();
     let depth = match (is_long, is_short) {
@@ -160,6 +194,21 @@ fn drops(
         line_bps,
         at_least: above.has_gaps(),
     })
+}
+
+/// Whether TCP retransmits enough for that to matter, and carries less than the line where nothing else shows it.
+fn matters_by(matters: bool, again: f64, facts: Recorder<'_>) -> bool {
+    match again >= LOSS_WARNING {
+        true => facts.is("TCP carries less than the line", matters),
+        false => {
+            matters
+                || facts.at_least(
+                    "segments that TCP retransmitted",
+                    ratio(again),
+                    LOSS_WARNING,
+                )
+        }
+    }
 }
 
 fn finding(

@@ -16,6 +16,8 @@ pub mod entry;
 mod evidence;
 mod excess;
 pub mod experiment;
+pub mod explanation;
+pub mod facts;
 pub mod goals;
 pub mod host;
 mod latency_grade;

@@ -12,6 +12,7 @@ use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
 use crate::evidence::{Idle, Loaded, Streamed, fact};
+use crate::facts::seconds;
 use crate::queue_advice::{self, MANAGED_S};
 use crate::signs::{Kind, Sign};
 
@@ -54,19 +55,25 @@ const SEGMENT_RTT_S: f64 = 0.005;
 /// Queues that a load in `direction` fills: on the local network, and on the line.
 pub(crate) fn examine(case: &Case<'_>, direction: Direction) -> Vec<Finding> {
     let loaded = case.loaded(direction);
-    let Some(loaded) = loaded.filter(|loaded| loaded.shows_queue()) else {
+    let loaded = loaded.filter(|loaded| loaded.shows_queue());
+    let facts = case.facts(direction);
+    let Some(loaded) = facts.known("round trips beside a load that fills any queue", loaded) else {
         return Vec::new();
     };
     let own_s = loaded.increase_s(direction, case.idle());
     // What waits in the other direction waits for something else.
-    if own_s.is_some_and(|own_s| own_s < WARNING_S) {
+    let own = "increase of the delay in the load's own direction";
+    if own_s.is_some_and(|own_s| !facts.at_least(own, seconds(own_s), WARNING_S)) {
         return Vec::new();
     }
-    if waits_at_any_load(case, loaded) {
+    if !facts.is(
+        "packets come later under load than the latest while idle",
+        !waits_at_any_load(case, loaded),
+    ) {
         return Vec::new();
     }
     let on_the_line = finding(case, direction, loaded, own_s);
-    local(direction, loaded)
+    local(case, direction, loaded)
         .into_iter()
         .chain(on_the_line)
         .collect()
@@ -126,13 +133,15 @@ fn on_the_line(
 }
 
 /// A queue between this host and its gateway.
-fn local(direction: Direction, loaded: Loaded<'_>) -> Option<Finding> {
+fn local(case: &Case<'_>, direction: Direction, loaded: Loaded<'_>) -> Option<Finding> {
     let latency = loaded.result;
     let path = latency.path.as_ref()?;
     let gateway = path.places.first()?;
     let increase = path.local_increase_s.p95;
     // A gateway that answers late itself does not delay what passes through it.
-    if increase < WARNING_S || latency.increase_s.p95 < WARNING_S {
+    let facts = case.facts(direction).by("up to the gateway");
+    let name = "increase of round trips under load";
+    if !facts.at_least(name, seconds(increase), WARNING_S) || latency.increase_s.p95 < WARNING_S {
         return None;
     }
     let (cause, doing) = match direction {
@@ -206,7 +215,11 @@ fn finding(
     let carried = case.carried_alone(direction);
     let (increase, field) = on_the_line(direction, loaded, own_s);
     let limit_s = limit_s(case, direction);
-    if increase < limit_s {
+    let name = "increase of the 95th percentile under load over the idle median";
+    if !case
+        .facts(direction)
+        .at_least(name, seconds(increase), limit_s)
+    {
         return None;
     }
     let (cause, place, line, doing) = match direction {
@@ -391,6 +404,7 @@ mod tests {
             local: &HostFacts::default(),
             far: None,
             asked: None,
+            log: None,
         };
         let findings = examine(&case, Direction::Up);
         findings.iter().map(|f| (f.place, f.severity)).collect()
@@ -436,6 +450,7 @@ mod tests {
             local: &HostFacts::default(),
             far: None,
             asked: None,
+            log: None,
         };
         examine(&case, Direction::Up).remove(0)
     }

@@ -163,6 +163,7 @@ fn is_not_asked_for(was: &Measurement, after: &Run) -> bool {
             .as_ref()
             .and_then(|target| target.host.as_ref()),
         asked: None,
+        log: None,
     };
     let left = causes::left(&case, &after.findings);
     directions.into_iter().all(|direction| {
@@ -192,6 +193,7 @@ mod tests {
             local: &run.local.host,
             far: None,
             asked: None,
+            log: None,
         }
     }
 

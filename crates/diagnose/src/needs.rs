@@ -153,6 +153,7 @@ mod tests {
             local: &HostFacts::default(),
             far: None,
             asked: None,
+            log: None,
         };
         let looked = looked_for(&case, &[]);
         assert_eq!(looked.absent, []);

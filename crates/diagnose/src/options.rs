@@ -105,6 +105,7 @@ mod tests {
             local: &offers,
             far: is_far_known.then_some(&offers),
             asked: None,
+            log: None,
         });
         let stripped = |finding: &&Finding| finding.cause == Cause::WindowScalingStripped;
         found.iter().find(stripped).unwrap().severity

@@ -35,6 +35,7 @@ pub(crate) fn found(rule: impl Fn(&Case<'_>) -> Vec<Finding>, outcome: Outcome) 
         local: &HostFacts::default(),
         far: None,
         asked: None,
+        log: None,
     })
 }
 
@@ -53,6 +54,7 @@ pub(crate) fn found_in(
         local: &HostFacts::default(),
         far: None,
         asked: None,
+        log: None,
     })
 }
 

@@ -18,6 +18,7 @@ use plumb_model::run::{HostFacts, Measurement};
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::evidence::Carried;
+use crate::facts::{bytes, ratio as share_of, seconds};
 use crate::loss::LOSS_WARNING;
 use crate::path_to_prepare::{HEADROOM, Prepared, rate_to_prepare};
 use crate::signs::{Kind, MIN_RTT_S, Sign, is_line_known_full, queue_stands};
@@ -83,6 +84,14 @@ impl Side {
         )
     }
 
+    /// What is waited for, as a fact has it.
+    fn waited(self) -> &'static str {
+        match self {
+            Side::Sender => "time that senders wait for their own buffer",
+            Side::Receiver => "time that senders wait for the receiver's window",
+        }
+    }
+
     fn host<'a>(self, case: &Case<'a>, direction: Direction) -> Option<&'a HostFacts> {
         match self.is_here(direction) {
             true => Some(case.local),
@@ -134,19 +143,33 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     let is_unscaled = matches!(side, Side::Receiver) && result.tcp.window_scaling == Some(false);
     // Several connections fill the line and hardly wait, each with all that it may have: one alone would wait.
     let is_largest = is_full && ratio >= SOME_RATIO && has_largest(case, side, carried);
-    if ratio < WARNING_RATIO && !is_largest || rtt < MIN_RTT_S || is_unscaled {
+    let facts = case.facts(result.direction);
+    let waits = is_largest || facts.at_least(side.waited(), share_of(ratio), WARNING_RATIO);
+    if !waits
+        || !facts.at_least("round trip of the empty path", seconds(rtt), MIN_RTT_S)
+        || !facts.is("windows are scaled", !is_unscaled)
+    {
         return None;
     }
     // A full line takes no more, but one connection alone may not fill it.
     let alone_bps = alone_bps(carried, side, rtt).filter(|_| is_full);
-    if is_full && alone_bps.is_none() {
+    let has_room = !is_full || alone_bps.is_some();
+    if !facts.is("the line is not full", has_room) {
         return None;
     }
     // A buffer full of what is being retransmitted is not too small, and one that is still growing may
     // become large enough.
     let grown_s = lengths::buffers_s(rtt, result.tcp.max_in_flight_bytes as f64);
     let is_known = result.tcp.min_rtt_s.is_some();
-    if measurement.duration_s < grown_s || is_known && is_losing(carried) {
+    let length = seconds(measurement.duration_s);
+    if !facts.at_least(
+        "length of the load, so that buffers have grown",
+        length,
+        grown_s,
+    ) || !facts.is(
+        "what waits is not being retransmitted",
+        !(is_known && is_losing(carried)),
+    ) {
         return None;
     }
     let here = side.is_here(result.direction);
@@ -166,7 +189,8 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
     let needed = bandwidth_delay_product(target_bps, rtt);
     let largest = host.and_then(|h| limits(h, side)).map(|[_, _, max]| max);
     // What the kernel may use is already enough for one flow to fill the path: not the buffer.
-    if largest.is_some_and(|max| max as f64 * side.window_ratio() >= needed) {
+    let window = largest.map(|max| bytes(max as f64 * side.window_ratio()));
+    if window.is_some_and(|window| !facts.below("window that the kernel allows", window, needed)) {
         return None;
     }
     let whose = if here {

@@ -89,13 +89,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (false, _) => text::render_brief,
     };
     output.emit_as(arguments.router.write(judged), |run, style| {
+        let weighed = arguments.weighed.render(run, style);
+        if arguments.weighed.names_a_cause() {
+            return weighed;
+        }
         let history = text::render_history(&history, style);
         let changed = changed.as_ref();
         let before = changed.map(|changed| text::render_changed(changed, style));
-        history
-            + &before.unwrap_or_default()
-            + &render(run, style)
-            + &arguments.weighed.render(run, style)
+        history + &before.unwrap_or_default() + &render(run, style) + &weighed
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -190,13 +190,15 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let mut words = weighed::joined(std::env::args_os());
     let long = words.iter().any(|word| word == "--help" || word == "help");
     let command = command(long);
     let parsed = command
         .clone()
-        .try_get_matches()
+        .try_get_matches_from(&words)
         .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    // Without the name of the program.
+    words.drain(..words.len().min(1));
     let verb = match parsed {
         Ok(Cli { verb: Some(verb) }) => verb,
         Ok(Cli { verb: None }) => {

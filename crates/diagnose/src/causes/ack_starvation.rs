@@ -11,6 +11,7 @@ use plumb_model::units::{capital, human_seconds, si};
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
+use crate::facts::{bps, seconds};
 use crate::long_queue::{CRITICAL_S, WARNING_S};
 use crate::signs::Kind;
 
@@ -56,14 +57,33 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         Direction::Down => Direction::Up,
         _ => Direction::Down,
     };
-    let loaded = case
-        .loaded(direction)
-        .filter(|loaded| loaded.shows_queue())?;
-    let waits_s = loaded.increase_s(back, case.idle())?;
-    let own_s = loaded.increase_s(direction, case.idle())?;
-    let (carried, narrow) = (case.carried_alone(direction)?, case.carried_alone(back)?);
-    let fills = carried.bps() >= ACKNOWLEDGED_TIMES * narrow.bps() && narrow.bps() > 0.0;
-    if !fills || waits_s < WARNING_S || own_s >= waits_s {
+    let facts = case.facts(direction);
+    let loaded = case.loaded(direction).filter(|loaded| loaded.shows_queue());
+    let loaded = facts.known("round trips beside a load that fills any queue", loaded)?;
+    let name = "delay of each direction beside the load";
+    let waits_s = facts.known(name, loaded.increase_s(back, case.idle()))?;
+    let own_s = facts.known(name, loaded.increase_s(direction, case.idle()))?;
+    let carried = facts.known("the rate of this direction", case.carried_alone(direction))?;
+    let narrow = facts.known("the rate of the other direction", case.carried_alone(back))?;
+    let least_bps = ACKNOWLEDGED_TIMES * narrow.bps();
+    let fills = facts.at_least(
+        "rate, whose acknowledgements fill the other direction",
+        bps(carried.bps()),
+        least_bps,
+    ) && narrow.bps() > 0.0;
+    let waits = fills
+        && facts.at_least(
+            "increase of the delay in the other direction",
+            seconds(waits_s),
+            WARNING_S,
+        );
+    if !waits
+        || !facts.below(
+            "increase of the delay in this direction",
+            seconds(own_s),
+            waits_s,
+        )
+    {
         return None;
     }
     let (place, doing, line) = match back {

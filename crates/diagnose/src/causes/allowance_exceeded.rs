@@ -11,6 +11,7 @@ use plumb_model::need::Need;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
+use crate::facts::count;
 
 /// How the counters end, whatever is limited.
 const ENDING: &str = "_allowance_exceeded";
@@ -51,8 +52,13 @@ fn worst(case: &Case<'_>) -> Option<Finding> {
         grown
             .filter_map(move |(name, grown)| Some((packets(name, *grown)?, name.as_str(), counted)))
     });
-    let (packets, name, counted) = all.max_by_key(|(packets, _, _)| *packets)?;
-    (packets >= LEAST_PACKETS).then(|| finding(packets, name, counted))
+    let facts = case.facts(None);
+    let most = all.max_by_key(|(packets, _, _)| *packets);
+    let most = facts.known("a driver's counters of exceeded allowances", most);
+    let (packets, name, counted) = most?;
+    let name_of = "packets beyond an allowance in a phase";
+    let exceeded = facts.at_least(name_of, count(packets), LEAST_PACKETS as f64);
+    exceeded.then(|| finding(packets, name, counted))
 }
 
 /// Packets that a counter of an allowance is about; none where it is another counter.

@@ -12,6 +12,7 @@ use plumb_model::units::{capital, si};
 use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Carried, fact};
+use crate::facts::ratio as share;
 use crate::signs::{percent, queue_stands};
 use crate::{Case, reading};
 
@@ -71,14 +72,23 @@ fn limited(case: &Case<'_>, carried: Carried<'_>) -> Option<Finding> {
     let by_program = reading::is_fed_by_program(carried.measurement);
     let of_memory = !reading::is_held_on_purpose(carried.measurement);
     let is_asked_for = reading::is_paced_on_purpose(carried.measurement);
-    if !is_slow || ratio < APP_RATIO || is_asked_for || queue_stands(carried) {
+    let facts = case.facts(result.direction);
+    facts.known("the sender's own record of a load", is_slow.then_some(()))?;
+    if !facts.at_least(
+        "time in which the program had nothing to send",
+        share(ratio),
+        APP_RATIO,
+    ) || !facts.is("no rate was asked for", !is_asked_for)
+        || !facts.is("no queue of the load's own stands", !queue_stands(carried))
+    {
         return None;
     }
     let (place, actor, used) = match result.direction {
         Direction::Up => (Place::ThisHost, Actor::ThisHost, result.cpu.local_ratio?),
         _ => (Place::FarHost, Actor::FarHost, result.cpu.remote_ratio?),
     };
-    if used >= FREE_RATIO * result.streams.len().max(1) as f64 {
+    let free = FREE_RATIO * result.streams.len().max(1) as f64;
+    if !facts.below("processor time of the sender", share(used), free) {
         return None;
     }
     let (severity, confidence, what, fix) = match (by_program, of_memory) {
@@ -95,7 +105,10 @@ fn limited(case: &Case<'_>, carried: Carried<'_>) -> Option<Finding> {
             "See what else runs on the sender, and measure again: a machine that is late sends late.",
         ),
         // From a file of its own: the disk and its cache, which have a rule of their own.
-        (false, false) => return None,
+        (false, false) => {
+            facts.is("what is sent is no file of its own", false);
+            return None;
+        }
     };
     Some(Finding {
         cause: Cause::ApplicationLimited,

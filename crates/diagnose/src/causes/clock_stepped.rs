@@ -9,6 +9,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
+use crate::facts::seconds;
 
 /// In seconds. The two clocks are read one after the other, which takes less; and a step below it is below what plumb
 /// says of a path.
@@ -33,8 +34,11 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
     let set = case
         .counted()
         .filter_map(|counted| Some((counted.result.clock_set_s?, counted)));
-    let (by_s, counted) = set.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))?;
-    (by_s.abs() >= LEAST_S).then(|| Finding {
+    let facts = case.facts(None);
+    let most = set.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+    let (by_s, counted) = facts.known("how far the clock was set in a phase", most)?;
+    let name = "by how much the clock was set in a phase";
+    facts.at_least(name, seconds(by_s.abs()), LEAST_S).then(|| Finding {
         cause: Cause::ClockStepped,
         place: Place::ThisHost,
         severity: Severity::Warning,

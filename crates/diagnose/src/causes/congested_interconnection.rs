@@ -13,6 +13,7 @@ use super::cross_traffic;
 use crate::Case;
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{ENOUGH_OF_PLACE, Route, STANDS_S, fact};
+use crate::facts::seconds;
 use crate::long_queue::WARNING_S;
 use crate::signs::{Kind, Sign};
 
@@ -43,21 +44,30 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
-    let others = (cross_traffic::CAUSE.examine)(case).into_iter().next();
-    let idle = case.idle()?;
-    let empty_s = case.empty_s()?;
-    let far = idle
-        .result
-        .rtt_s
-        .filter(|rtt| rtt.p50 - empty_s >= STANDS_S)?;
-    let (measurement, index, hop) = case.provider_hop()?;
+    let others = (cross_traffic::CAUSE.examine)(&case.unrecorded())
+        .into_iter()
+        .next();
+    let facts = case.facts(None);
+    let idle = facts.known("probes of the idle path", case.idle())?;
+    let empty_s = facts.known("round trips of the empty path", case.empty_s())?;
+    let far = idle.result.rtt_s.filter(|rtt| {
+        let name = "median of idle round trips above the empty path's";
+        facts.at_least(name, seconds(rtt.p50 - empty_s), STANDS_S)
+    })?;
+    let hop = facts.known(
+        "round trips to the provider's first router",
+        case.provider_hop(),
+    );
+    let (measurement, index, hop) = hop?;
     let before_s = waited_s(hop);
-    if hop.idle_rtt_s.count < ENOUGH_OF_PLACE || before_s >= STANDS_S {
+    let name = "wait up to that router";
+    if hop.idle_rtt_s.count < ENOUGH_OF_PLACE || !facts.below(name, seconds(before_s), STANDS_S) {
         return None;
     }
     let waits_s = far.p50 - empty_s;
     // A queue that never empties while the idle path is looked at shows by what was faster later.
-    if others.is_none() && !(waits_s >= WARNING_S && idle.is_smooth()) {
+    let stands = others.is_some() || waits_s >= WARNING_S && idle.is_smooth();
+    if !facts.is("it is a queue, which rises and falls slowly", stands) {
         return None;
     }
     let begins = case.routes().find_map(first_that_waits);

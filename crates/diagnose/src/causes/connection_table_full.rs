@@ -9,6 +9,7 @@ use plumb_model::need::Need;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
+use crate::facts::count;
 
 /// The kernel counted them; the column has counted packets without memory, too.
 const CONFIDENCE: f64 = 0.9;
@@ -28,7 +29,14 @@ pub(crate) const CAUSE: Entry = Entry {
 fn worst(case: &Case<'_>) -> Option<Finding> {
     let refused =
         |counted: &Counted<'_>| counted.sum(["connections.drop", "connections.early_drop"]);
-    let counted = case.counted().max_by_key(refused)?;
+    let facts = case.facts(None);
+    let counted = case.counted().max_by_key(refused);
+    let counted = facts.known("this machine's counters beside each phase", counted)?;
+    facts.above(
+        "connections dropped or given up in a phase",
+        count(refused(&counted)),
+        0.0,
+    );
     let dropped = counted.grown("connections.drop");
     let early = counted.grown("connections.early_drop");
     let (severity, what) = match (dropped, early) {

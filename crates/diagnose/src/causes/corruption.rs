@@ -10,6 +10,7 @@ use plumb_model::results::Direction;
 use crate::Case;
 use crate::entry::{Entry, Family, Harm, Often, is_about};
 use crate::evidence::{Streamed, fact};
+use crate::facts::{Recorder, count};
 use crate::loss::LOSS_CRITICAL;
 use crate::signs::{Kind, Sign, percent};
 use crate::weighing::prediction::{Observable, Prediction, strength};
@@ -69,8 +70,11 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
 
 /// Of datagrams in one direction.
 fn streamed(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let damaged = |stream: &Streamed<'_>| is_why(stream.corrupted(), stream.lost());
-    let stream = case.with_room(direction).into_iter().find(damaged)?;
+    let facts = case.facts(direction).by("datagrams");
+    let damaged = |stream: &Streamed<'_>| is_why(facts, stream.corrupted(), stream.lost());
+    let with_room = case.with_room(direction);
+    facts.known("datagrams below the line's rate", with_room.first())?;
+    let stream = with_room.into_iter().find(damaged)?;
     let corrupted = stream.corrupted();
     let (place, doing) = (Place::line(direction), direction.name());
     let sent = stream.sent();
@@ -90,10 +94,11 @@ fn streamed(case: &Case<'_>, direction: Direction) -> Option<Finding> {
 
 /// Of answers to probes of the idle path.
 fn of_probes(case: &Case<'_>) -> Option<Finding> {
-    let idle = case.idle()?;
+    let facts = case.facts(None).by("probes");
+    let idle = facts.known("probes of the idle path", case.idle())?;
     let (corrupted, lost) = (idle.result.corrupted, idle.lost());
     let sent = idle.sent();
-    is_why(corrupted, lost).then(|| {
+    is_why(facts, corrupted, lost).then(|| {
         finding(
             Place::Downlink,
             corrupted as f64 / sent as f64,
@@ -109,8 +114,11 @@ fn of_probes(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-fn is_why(corrupted: u64, lost: u64) -> bool {
-    corrupted >= LEAST_PACKETS && corrupted as f64 >= OF_LOSSES_RATIO * lost as f64
+fn is_why(facts: Recorder<'_>, corrupted: u64, lost: u64) -> bool {
+    let least = OF_LOSSES_RATIO * lost as f64;
+    let name = "packets that came with a wrong checksum";
+    facts.at_least(name, count(corrupted), LEAST_PACKETS as f64)
+        && facts.at_least(name, count(corrupted), least)
 }
 
 fn finding(

@@ -10,6 +10,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
+use crate::facts::ratio;
 
 /// As a share of the time: a stop in every twentieth of it is in the 95th percentile of what is timed.
 const WARNING_RATIO: f64 = 0.05;
@@ -36,8 +37,14 @@ fn worst(case: &Case<'_>) -> Option<Finding> {
         let all_s = counted.measurement.duration_s.max(f64::MIN_POSITIVE);
         (stopped_s / all_s, stopped_s, counted)
     });
-    let (ratio, stopped_s, counted) = stopped.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (ratio >= LEAST_RATIO).then(|| finding(ratio, stopped_s, counted))
+    let facts = case.facts(None);
+    let worst = stopped.max_by(|a, b| a.0.total_cmp(&b.0));
+    let worst = facts.known("this machine's counters beside each phase", worst);
+    let (share, stopped_s, counted) = worst?;
+    let name = "share of a phase in which threads were stopped";
+    facts
+        .at_least(name, ratio(share), LEAST_RATIO)
+        .then(|| finding(share, stopped_s, counted))
 }
 
 fn finding(ratio: f64, stopped_s: f64, counted: Counted<'_>) -> Finding {

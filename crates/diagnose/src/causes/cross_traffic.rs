@@ -12,6 +12,7 @@ use plumb_model::units::{human_seconds, si};
 use crate::Case;
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Idle, OTHERS_RATIO, STANDS_S, Streamed, fact, fact_of_series};
+use crate::facts::{ratio, seconds};
 use crate::long_queue::WARNING_S;
 use crate::signs::{Kind, Sign, doing, percent};
 use crate::weighing::prediction::strength::STRONG;
@@ -66,9 +67,21 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let before = case.idle().and_then(|idle| while_idle(idle, direction));
+    let facts = case.facts(direction);
+    let idle = facts
+        .by("idle")
+        .known("probes of the idle path", case.idle());
+    let before = idle.and_then(|idle| while_idle(case, idle, direction));
     let paced = case.streamed(Experiment::Paced, direction).next();
+    let paced = facts
+        .by("below our rate")
+        .known("datagrams at 80 % of TCP's rate", paced);
     let below = paced.and_then(|stream| below_our_share(case, stream, direction));
+    if paced.is_some() {
+        facts
+            .by("below our rate")
+            .is("the fastest datagram waits as well", below.is_some());
+    }
     let queued = match (&before, &below) {
         (Some((waits_s, _)), _) => Some((*waits_s, IDLE_CONFIDENCE)),
         (None, Some((waits_s, _))) => Some((*waits_s, PACED_CONFIDENCE)),
@@ -110,10 +123,12 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
 
 /// What the gateway counted beside our load that was not this host's, where that is a part of the line to speak of.
 fn counted_by_gateway(case: &Case<'_>, direction: Direction) -> Option<(String, Evidence)> {
-    let (gateway, shared) = case.shared(direction)?;
+    let facts = case.facts(direction).by("counted by the gateway");
+    let (gateway, shared) = facts.known("its counters", case.shared(direction))?;
     let least = shared.others_at_least();
     let carried = case.carried_alone(direction)?;
-    (least >= OTHERS_RATIO).then(|| {
+    let others = "share of the line that others carried, at least";
+    facts.at_least(others, ratio(least), OTHERS_RATIO).then(|| {
         let summary = format!(
             "Another user {}: beside our load the gateway counted {} that were not this host's, {} of the line at least; the {} that ours carried are our share of it, and not its rate.",
             doing(direction),
@@ -133,9 +148,15 @@ fn counted_by_gateway(case: &Case<'_>, direction: Direction) -> Option<(String, 
 }
 
 /// What half of the probes of the idle path waited at least in that direction, where it is a queue.
-fn while_idle(idle: Idle<'_>, direction: Direction) -> Option<(f64, Evidence)> {
-    let waited = idle.waited_s(direction)?;
-    let stands = waited.p50 >= STANDS_S && waited.p95 >= WARNING_S && idle.is_smooth();
+fn while_idle(case: &Case<'_>, idle: Idle<'_>, direction: Direction) -> Option<(f64, Evidence)> {
+    let facts = case.facts(direction).by("idle");
+    let waited = facts.known("one-way delays of probes", idle.waited_s(direction))?;
+    let stands = facts.at_least("median wait of probes", seconds(waited.p50), STANDS_S)
+        && facts.at_least("95th percentile of it", seconds(waited.p95), WARNING_S)
+        && facts.is(
+            "the wait rises and falls slowly, as a queue does",
+            idle.is_smooth(),
+        );
     let field = format!("one_way.{}_s.p95", direction.name());
     stands.then(|| {
         let evidence = fact(
@@ -171,7 +192,16 @@ fn by_round_trips(case: &Case<'_>) -> Option<Finding> {
     let idle = case.idle().filter(|idle| idle.result.one_way.is_none())?;
     let rtt = idle.result.rtt_s?;
     let (middle_s, most_s) = (rtt.p50 - rtt.min, rtt.p95 - rtt.min);
-    let stands = middle_s >= STANDS_S && most_s >= WARNING_S && idle.is_smooth();
+    let facts = case.facts(None).by("idle");
+    let stands = facts.at_least(
+        "median of round trips above the fastest",
+        seconds(middle_s),
+        STANDS_S,
+    ) && facts.at_least("95th percentile of it", seconds(most_s), WARNING_S)
+        && facts.is(
+            "they rise and fall slowly, as a queue does",
+            idle.is_smooth(),
+        );
     stands.then(|| {
         let evidence = fact(
             idle.measurement,

@@ -13,6 +13,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Amount, Entry, Family};
 use crate::evidence::{Varying, fact};
+use crate::facts::seconds;
 use crate::long_queue::{CRITICAL_S, WARNING_S};
 use crate::signs::{Kind, Sign};
 
@@ -57,9 +58,17 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
-    let varying = case
-        .varying()
-        .filter(|varying| varying.spread_s >= WARNING_S)?;
+    let facts = case.facts(None);
+    let varying = case.varying();
+    if facts
+        .known("probes of the idle path", case.idle())
+        .is_some()
+    {
+        let no_queue = "round trips differ from one to the next, as in no queue";
+        facts.is(no_queue, varying.is_some());
+    }
+    let name = "95th percentile of idle round trips above the fastest";
+    let varying = varying.filter(|v| facts.at_least(name, seconds(v.spread_s), WARNING_S))?;
     let spread_s = varying.spread_s;
     let has_most = |rtt_s: Distribution| rtt_s.p95 - rtt_s.min >= MOST_RATIO * spread_s;
     let gateway = case

@@ -7,6 +7,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Idle, fact};
+use crate::facts::{count, seconds};
 use crate::signs::Kind;
 
 /// In seconds: light in fibre goes 7,500 km there and back in it (5 µs a kilometre), which is another continent. Voice
@@ -53,10 +54,18 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn far(case: &Case<'_>, idle: Idle<'_>) -> Option<Finding> {
-    let rtt = idle.result.rtt_s?;
-    let is_far = rtt.count >= ENOUGH_ROUND_TRIPS
-        && rtt.min >= FAR_S
-        && rtt.p50 <= (1.0 + STEADY_RATIO) * case.empty_s()?;
+    let facts = case.facts(None);
+    let rtt = facts.known("round trips of the idle path", idle.result.rtt_s)?;
+    let is_far = facts.at_least(
+        "round trips while idle",
+        count(rtt.count),
+        ENOUGH_ROUND_TRIPS as f64,
+    ) && facts.at_least("fastest round trip while idle", seconds(rtt.min), FAR_S)
+        && facts.at_most(
+            "median of them",
+            seconds(rtt.p50),
+            (1.0 + STEADY_RATIO) * case.empty_s()?,
+        );
     let at_most_km = rtt.min / (2.0 * FIBRE_S_PER_M) / 1000.0;
     let distances = case
         .routes()

@@ -14,6 +14,7 @@ use plumb_model::units::{capital, si};
 use crate::Case;
 use crate::entry::{Entry, Family, Harm, Often};
 use crate::evidence::{Carried, STANDS_S, Streamed, fact};
+use crate::facts::{self, ratio};
 use crate::signs::{COSTLY_RATIO, Kind, Sign, doing, percent, queue_stands};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
@@ -93,12 +94,19 @@ fn explains(_: &Finding, sign: &Sign) -> bool {
 
 /// Probes of the idle path meet the answers to those before; datagrams in one direction meet hardly anything.
 fn meeting(case: &Case<'_>) -> Option<Finding> {
-    let idle = case.idle()?;
+    let facts = case.facts(None).by("idle");
+    let idle = facts.known("probes of the idle path", case.idle())?;
     let least = idle.loss_at_least();
-    let alone = |direction| case.streamed(Experiment::Paced, direction).next();
+    let alone = |direction| {
+        let paced = case.streamed(Experiment::Paced, direction).next();
+        facts.known("datagrams at 80 % of TCP's rate", paced)
+    };
     let (up, down) = (alone(Direction::Up)?, alone(Direction::Down)?);
     let alone_ratio = up.lost_ratio().max(down.lost_ratio());
-    (least >= AGAIN_RATIO && alone_ratio <= LOST_RATIO * least).then(|| {
+    let alone = "loss of datagrams in one direction alone";
+    let meets = facts.at_least("least share of probes lost", ratio(least), AGAIN_RATIO)
+        && facts.at_most(alone, ratio(alone_ratio), LOST_RATIO * least);
+    meets.then(|| {
         finding(
             format!(
                 "Packets are lost where they meet: {} of idle probes get no answer, and of datagrams that go in one direction alone {} are lost. {PROBABLY}",
@@ -227,27 +235,49 @@ fn meeting_beside(case: &Case<'_>, direction: Direction) -> Option<Finding> {
 
 /// How many times what TCP carries datagrams do, and the finding.
 fn collapsed(case: &Case<'_>, direction: Direction) -> Option<(f64, Finding)> {
-    let carried = case.full_load(direction)?;
-    let below = case.streamed(Experiment::Paced, direction).next()?;
-    let again = carried.segments()?.ratio();
+    let facts = case.facts(direction).by("TCP collapses");
+    let carried = facts.known(
+        "a load as long as a rate takes to become steady",
+        case.full_load(direction),
+    )?;
+    let below = case.streamed(Experiment::Paced, direction).next();
+    let below = facts.known("datagrams at 80 % of TCP's rate", below)?;
+    let again = facts
+        .known("segments retransmitted", carried.segments())?
+        .ratio();
     // Above the line's rate its full queue loses datagrams.
     let passes =
         |stream: &Streamed<'_>| stream.lost_ratio() <= LOST_RATIO * again || stream.is_queued();
     // The fastest of those that pass: one that is far above the line's rate loses by that alone.
     let alone = case.streamed(Experiment::Overload, direction);
-    let alone = alone.filter(passes).last()?;
+    let alone = facts.known(
+        "datagrams above TCP's rate that pass",
+        alone.filter(passes).last(),
+    )?;
     let delivered_bps = alone.delivered_bps()?;
     let times = delivered_bps / carried.bps();
     // Probes go both ways, and meet what TCP sends.
     let probes = case.loaded(direction).map(|loaded| loaded.probes());
     let meet = probes.is_none_or(|(sent, lost)| at_most_ratio(sent, lost) >= LESS_RATIO);
     // A queue of a few packets lets datagrams pass up to the line's rate, and cuts what is above.
-    let collapsed = meet
-        && case.overload_is_settled(direction)
-        && again >= AGAIN_RATIO
-        && times >= TIMES
-        && below.lost_ratio() <= LOST_RATIO * again
-        && alone.reordered_ratio() < REORDERED_RATIO;
+    let most = LOST_RATIO * again;
+    let collapsed = facts.is("probes beside the load are lost", meet)
+        && facts.is(
+            "it is known how fast datagrams pass",
+            case.overload_is_settled(direction),
+        )
+        && facts.at_least("segments that TCP retransmitted", ratio(again), AGAIN_RATIO)
+        && facts.at_least("datagrams carry", facts::times(times), TIMES)
+        && facts.at_most(
+            "loss of datagrams below the rate",
+            ratio(below.lost_ratio()),
+            most,
+        )
+        && facts.below(
+            "datagrams reordered",
+            ratio(alone.reordered_ratio()),
+            REORDERED_RATIO,
+        );
     collapsed.then(|| {
         let summary = format!(
             "{}loads collapse where packets meet: TCP, whose acknowledgements come back meanwhile, carries {} and sends {} again; datagrams alone carry {}. {PROBABLY}",

@@ -7,6 +7,7 @@ use plumb_model::need::Need;
 use crate::Case;
 use crate::entry::{Amount, Entry, Family, Harm};
 use crate::evidence::fact;
+use crate::facts::ratio;
 use crate::signs::percent;
 
 /// Less does no harm to any use that plumb knows, as a share.
@@ -29,11 +30,17 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
-    let idle = case.idle()?;
+    let facts = case.facts(None);
+    let idle = facts.known("probes of the idle path", case.idle())?;
     let (received, twice) = (idle.result.received, idle.result.duplicates);
     let least = at_least_ratio(received, twice.min(received));
-    let ratio = twice as f64 / received.max(1) as f64;
-    (least >= LEAST_RATIO).then(|| Finding {
+    let share = twice as f64 / received.max(1) as f64;
+    let found = facts.at_least(
+        "least share of answers that come again",
+        ratio(least),
+        LEAST_RATIO,
+    );
+    found.then(|| Finding {
         cause: Cause::Duplication,
         place: Place::Path,
         severity: match least >= WARNING_RATIO {
@@ -44,12 +51,12 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
         matters_for: Vec::new(),
         summary: format!(
             "Packets arrive more than once: {twice} of {received} answers to probes came again ({}).",
-            percent(ratio)
+            percent(share)
         ),
         evidence: vec![fact(
             idle.measurement,
             "duplicates",
-            ratio,
+            share,
             "share of the answers that came again; a finding where so many would be unlikely (2.5 %) under the threshold",
             LEAST_RATIO,
         )],

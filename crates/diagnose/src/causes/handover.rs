@@ -49,6 +49,17 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>) -> Vec<Finding> {
     let holds: Vec<Held<'_>> = case.holds().collect();
     let longest = holds.iter().max_by(|a, b| a.lasts_s.total_cmp(&b.lasts_s));
+    let facts = case.facts(None);
+    let watched = Some(()).filter(|()| case.watched_s() > 0.0);
+    if facts
+        .known("probes while the path was watched", watched)
+        .is_some()
+    {
+        facts.is(
+            "packets were held for a time and released at once",
+            longest.is_some(),
+        );
+    }
     let Some(longest) = longest else {
         return Vec::new();
     };

@@ -12,6 +12,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Idle, fact};
+use crate::facts::{Recorder, count, ratio, seconds};
 
 /// Echoes lost for certain are this many times what UDP may lose at the most: two samples of one share differ by less.
 const TIMES: f64 = 2.0;
@@ -39,15 +40,16 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 pub(super) fn examine(case: &Case<'_>) -> Option<Finding> {
-    let icmp = case.idle_by(Protocol::Icmp)?;
-    let udp = case.idle_by(Protocol::Udp)?;
-    if udp.result.received == 0 {
+    let facts = case.facts(None);
+    let icmp = facts.known("pings of the idle path", case.idle_by(Protocol::Icmp))?;
+    let udp = facts.known("probes over UDP", case.idle_by(Protocol::Udp))?;
+    if !facts.is("probes over UDP are answered", udp.result.received > 0) {
         return None;
     }
-    lost(icmp, udp).or_else(|| later(icmp, udp))
+    lost(icmp, udp, facts).or_else(|| later(icmp, udp, facts))
 }
 
-fn lost(icmp: Idle<'_>, udp: Idle<'_>) -> Option<Finding> {
+fn lost(icmp: Idle<'_>, udp: Idle<'_>, facts: Recorder<'_>) -> Option<Finding> {
     let (sent, missing) = (icmp.sent(), icmp.lost());
     let least = at_least_ratio(sent, missing);
     let most_of_udp = at_most_ratio(udp.sent(), udp.lost());
@@ -55,7 +57,11 @@ fn lost(icmp: Idle<'_>, udp: Idle<'_>) -> Option<Finding> {
         0 => "no answer at all".to_owned(),
         answered => format!("{answered} answers"),
     };
-    (missing > 1 && least > TIMES * most_of_udp).then(|| {
+    let facts = facts.by("lost");
+    let name = "least share of pings lost";
+    let more = facts.above("pings lost", count(missing), 1.0)
+        && facts.above(name, ratio(least), TIMES * most_of_udp);
+    more.then(|| {
         let (sent_udp, lost_udp) = (udp.sent(), udp.lost());
         let lost_udp = match lost_udp {
             0 => format!("all {sent_udp} probes over UDP were answered"),
@@ -76,11 +82,18 @@ fn lost(icmp: Idle<'_>, udp: Idle<'_>) -> Option<Finding> {
     })
 }
 
-fn later(icmp: Idle<'_>, udp: Idle<'_>) -> Option<Finding> {
+fn later(icmp: Idle<'_>, udp: Idle<'_>, facts: Recorder<'_>) -> Option<Finding> {
     let (echoes, probes) = (icmp.result.rtt_s?, udp.result.rtt_s?);
     let enough = echoes.count.min(probes.count) >= ENOUGH_ROUND_TRIPS;
     let threshold_s = probes.p50 + LATER_S.max(LATER_RATIO * probes.p50);
-    (enough && echoes.p50 > threshold_s).then(|| {
+    let facts = facts.by("late");
+    let late = facts.is("enough of both are answered", enough)
+        && facts.above(
+            "median round trip of pings",
+            seconds(echoes.p50),
+            threshold_s,
+        );
+    late.then(|| {
         finding(
             format!(
                 "Pings are answered later than other traffic: echoes take {} and probes over UDP to the same host {}. What a ping shows here is not what traffic takes.",

@@ -28,11 +28,14 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
-    let [v4, v6] = case.port_by_both()?;
+    let facts = case.facts(None);
+    let both = facts.known("connections by both versions of IP", case.port_by_both());
+    let [v4, v6] = both?;
     let broken =
         v4.result.connected >= ENOUGH_CONNECTS && v6.result.connected == 0 && v6.is_out_of_reach();
     let why = v6.result.error.as_deref().unwrap_or("no answer");
-    broken.then(|| Finding {
+    let statement = "those by IPv4 come about, and none by IPv6";
+    facts.is(statement, broken).then(|| Finding {
         cause: Cause::Ipv6Broken,
         place: Place::Path,
         severity: Severity::Warning,

@@ -7,6 +7,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
+use crate::facts::seconds;
 
 /// So much longer, in seconds and as a share: a smaller difference does not matter to a choice, and medians of five
 /// differ by chance.
@@ -31,12 +32,22 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
-    let [v4, v6] = case.port_by_both()?;
-    let (slow, fast) = (v6.result.connect_s?, v4.result.connect_s?);
+    let facts = case.facts(None);
+    let both = facts.known("connections by both versions of IP", case.port_by_both());
+    let [v4, v6] = both?;
+    let times_s = v6.result.connect_s.zip(v4.result.connect_s);
+    let (slow, fast) = facts.known("how long connections take by each", times_s)?;
     let enough = slow.count.min(fast.count) >= ENOUGH_CONNECTS;
     let threshold_s = fast.p50 + LONGER_S.max(LONGER_RATIO * fast.p50);
     // Each by turns, so that nearly all of the one are longer than nearly all of the other.
-    (enough && slow.p50 > threshold_s && slow.min > fast.p50).then(|| Finding {
+    let slower = facts.is("enough connections came about by each", enough)
+        && facts.above(
+            "median time to connect by IPv6",
+            seconds(slow.p50),
+            threshold_s,
+        )
+        && facts.above("least time to connect by IPv6", seconds(slow.min), fast.p50);
+    slower.then(|| Finding {
         cause: Cause::Ipv6Slower,
         place: Place::Path,
         severity: Severity::Info,

@@ -12,7 +12,22 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "hops before the one that lowers it quote it as it was sent",
     needs: &[Need::SegmentSize],
-    examine: |case| case.sizes().filter_map(clamped).collect(),
+    examine: |case| {
+        let facts = case.facts(None);
+        let sizes = || case.sizes().filter(|sizes| sizes.result.mss.is_some());
+        let known = facts.known(
+            "the maximum segment size at hops and in answers",
+            sizes().next(),
+        );
+        let found: Vec<Finding> = sizes().filter_map(clamped).collect();
+        if known.is_some() {
+            facts.is(
+                "it is lowered, or comes back below what the path takes",
+                !found.is_empty(),
+            );
+        }
+        found
+    },
     ..Entry::PLAIN
 };
 

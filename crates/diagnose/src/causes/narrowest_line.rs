@@ -291,6 +291,7 @@ mod tests {
             local: &Default::default(),
             far: None,
             asked: Some(&asked),
+            log: None,
         })
     }
 

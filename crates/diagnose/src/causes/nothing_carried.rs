@@ -42,9 +42,13 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
     let nothing = [Direction::Up, Direction::Down]
         .into_iter()
         .filter_map(|direction| {
-            let carried = case.carried_alone(direction)?;
-            carried
-                .is_nothing(case)
+            let facts = case.facts(direction);
+            let carried = facts.known("a load", case.carried_alone(direction))?;
+            facts
+                .is(
+                    "nothing was carried in 3 s or longer",
+                    carried.is_nothing(case),
+                )
                 .then(|| finding(case, direction, carried))
         });
     let stopped = [Direction::Up, Direction::Down, Direction::Both]
@@ -91,7 +95,15 @@ fn stopped(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let stops: Option<Vec<_>> = loads
         .map(|carried| Some((carried.stopped_at_s()?, carried.measurement)))
         .collect();
-    let (at_s, measurement) = stops?.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let last = stops?.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    if case.carried(direction).next().is_some() {
+        let facts = case.facts(direction);
+        facts.is(
+            "payload stopped, and the far end fell silent",
+            last.is_some(),
+        );
+    }
+    let (at_s, measurement) = last?;
     let probes = case.loaded(direction);
     let (sent, answered) = probes.map_or((0, 0), |probes| probes.answered_since(at_s));
     let small_pass = answered as f64 > SMALL_PASS_RATIO * sent as f64;

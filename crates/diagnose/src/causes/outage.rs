@@ -55,6 +55,18 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
     let longest = outages
         .iter()
         .max_by(|a, b| a.lasts_s.total_cmp(&b.lasts_s));
+    let facts = case.facts(None);
+    let watched = Some(()).filter(|()| case.watched_s() > 0.0);
+    let seen = facts.known(
+        "probes while the path was watched",
+        watched.or(longest.map(|_| ())),
+    );
+    if seen.is_some() {
+        facts.is(
+            "no probe was answered for a time, with answers before and after",
+            longest.is_some(),
+        );
+    }
     let Some(longest) = longest else {
         return Vec::new();
     };

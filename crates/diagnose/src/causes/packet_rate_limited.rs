@@ -14,6 +14,7 @@ use crate::Case;
 use crate::dropped_here;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Streamed, fact};
+use crate::facts::{Recorder, ratio, seconds};
 use crate::signs::{Kind, doing, percent};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
@@ -65,9 +66,13 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let small = case.streamed(Experiment::SmallPackets, direction).last()?;
-    let below = case.streamed(Experiment::Paced, direction).next()?;
-    let above = case.streamed(Experiment::Overload, direction).last()?;
+    let facts = case.facts(direction);
+    let small = case.streamed(Experiment::SmallPackets, direction).last();
+    let small = facts.known("small datagrams", small)?;
+    let below = case.streamed(Experiment::Paced, direction).next();
+    let below = facts.known("datagrams at 80 % of TCP's rate", below)?;
+    let above = case.streamed(Experiment::Overload, direction).last();
+    let above = facts.known("datagrams above TCP's rate", above)?;
     // Datagrams that carry far less than TCP meet a limit of their own.
     case.line_bps(direction)?;
     let of_datagrams = above.packets_per_s().1?;
@@ -79,7 +84,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         true => of_tcp.unwrap_or(0.0).max(of_datagrams),
         false => of_datagrams,
     };
-    let small_pps = is_limited(small, below, above, full_pps)?;
+    let small_pps = is_limited(small, below, above, full_pps, facts)?;
     let (place, doing, line) = (Place::line(direction), doing(direction), direction.name());
     let bps = small.delivered_bps()?;
     Some(Finding {
@@ -138,15 +143,35 @@ fn is_limited(
     below: Streamed<'_>,
     above: Streamed<'_>,
     full_pps: f64,
+    facts: Recorder<'_>,
 ) -> Option<f64> {
     let (_, delivered_pps) = small.packets_per_s();
     let pps = delivered_pps?;
-    let is_box = small.loss_bounds().0 >= LOST_RATIO
-        && below.lost_ratio() <= BELOW_RATIO * small.lost_ratio()
-        && above.payload_bytes() >= TIMES_AS_LARGE * small.payload_bytes()
-        && (pps / full_pps - 1.0).abs() <= SAME_RATIO
-        && small.longest_loss_s() <= OUTAGE_S
-        && ![small, above].iter().any(|stream| stream.is_busy());
+    let most = BELOW_RATIO * small.lost_ratio();
+    let apart = (pps / full_pps - 1.0).abs();
+    let is_box = facts.at_least(
+        "loss of small datagrams",
+        ratio(small.loss_bounds().0),
+        LOST_RATIO,
+    ) && facts.at_most(
+        "datagrams at 80 % of TCP's rate: loss",
+        ratio(below.lost_ratio()),
+        most,
+    ) && above.payload_bytes() >= TIMES_AS_LARGE * small.payload_bytes()
+        && facts.at_most(
+            "small packets a second that arrived, apart from full ones",
+            ratio(apart),
+            SAME_RATIO,
+        )
+        && facts.at_most(
+            "longest loss of small datagrams",
+            seconds(small.longest_loss_s()),
+            OUTAGE_S,
+        )
+        && facts.is(
+            "neither end was busy",
+            ![small, above].iter().any(|stream| stream.is_busy()),
+        );
     is_box.then_some(pps)
 }
 

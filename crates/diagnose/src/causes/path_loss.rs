@@ -14,6 +14,7 @@ use crate::captured;
 use crate::dropped_here;
 use crate::entry::{Amount, Entry, Family, Harm, Often, is_about};
 use crate::evidence::{Carried, Idle, Route, STANDS_S, Streamed, fact};
+use crate::facts::{Recorder, count, ratio};
 use crate::loss::{LOSS_CRITICAL, LOSS_WARNING, shows_loss};
 use crate::signs::{Kind, Sign, percent, shortfall};
 use crate::weighing::prediction::{Observable, Prediction, strength};
@@ -88,20 +89,38 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>) -> Vec<Finding> {
     let directions = [Direction::Up, Direction::Down].into_iter();
     let paced = directions.filter_map(|direction| {
-        let stream = *case.with_room(direction).first()?;
+        let facts = case.facts(direction).by("datagrams");
+        let stream = case.with_room(direction).first().copied();
+        let stream = facts.known("datagrams below the line's rate", stream)?;
         let all = case.counted_with_room(direction);
         let others = case.others_wait_s(stream, direction).is_some();
-        let found = below_the_rate(stream, all, matters_from(case, direction));
-        let found = found.filter(|_| !others && !passes_tcp(case, direction, all))?;
+        let found = below_the_rate(stream, all, matters_from(case, direction), facts);
+        let found = found.filter(|_| {
+            facts.is("no other host fills the queue", !others)
+                && facts.is(
+                    "TCP's segments are lost as well",
+                    !passes_tcp(case, direction, all),
+                )
+        })?;
         Some((found, stream.loss_bounds().1))
     });
     let (paced, most): (Vec<Finding>, Vec<f64>) = paced.unzip();
     // A probe goes both ways, so that what is lost each way is lost of probes too.
     let by_paced: f64 = most.iter().sum();
-    let idle = case.idle().filter(|idle| idle.loss_at_least() > by_paced);
-    let while_idle = idle.and_then(while_idle).into_iter();
+    let facts = case.facts(None).by("idle");
+    let idle = facts.known("probes of the idle path", case.idle());
+    let idle = idle.filter(|idle| {
+        let least = idle.loss_at_least();
+        let name = "least share of probes lost";
+        match by_paced > 0.0 {
+            true => facts.above(name, ratio(least), by_paced),
+            // Of what is lost at all the rule below asks whether it matters.
+            false => least > by_paced || facts.at_least(name, ratio(least), LOSS_WARNING),
+        }
+    });
+    let while_idle = idle.and_then(|idle| while_idle(case, idle)).into_iter();
     // What hops lose of pings that are held back, they lose of nothing else.
-    let held_back = icmp_held_back::examine(case).is_some();
+    let held_back = icmp_held_back::examine(&case.unrecorded()).is_some();
     let by_pings = |route: &Route<'_>| route.result.protocol == Protocol::Icmp;
     let routes = case
         .routes()
@@ -130,16 +149,20 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
     }
 }
 
-fn while_idle(idle: Idle<'_>) -> Option<Finding> {
+fn while_idle(case: &Case<'_>, idle: Idle<'_>) -> Option<Finding> {
     let ping = idle.result;
     let (sent, lost) = (idle.sent(), idle.lost());
-    if !shows_loss(sent, lost) {
+    let least = idle.loss_at_least();
+    let facts = case.facts(None).by("idle");
+    // As `shows_loss` has it.
+    if !facts.above("probes lost", count(lost), 1.0)
+        || !facts.at_least("least share of probes lost", ratio(least), LOSS_WARNING)
+    {
         return None;
     }
-    let least = idle.loss_at_least();
     let by_icmp = ping.protocol == Protocol::Icmp;
-    if ping.received == 0 {
-        // Where no probe at all is answered they are filtered, which is common and no loss.
+    // Where no probe at all is answered they are filtered, which is common and no loss.
+    if !facts.is("some probes are answered", ping.received > 0) {
         return None;
     }
     let doubt = match by_icmp {
@@ -210,12 +233,19 @@ fn below_the_rate(
     stream: Streamed<'_>,
     (sent, lost): (u64, u64),
     matters_from: f64,
+    facts: Recorder<'_>,
 ) -> Option<Finding> {
-    let (least, ratio) = (at_least_ratio(sent, lost), lost as f64 / sent.max(1) as f64);
+    let (least, share) = (at_least_ratio(sent, lost), lost as f64 / sent.max(1) as f64);
     // The rate of a radio falls below 80 % of its mean for a time, and a queue loses packets then.
-    let shows = least >= LOSS_WARNING || lost >= LEAST_LOST && least >= matters_from;
+    let bound = match lost >= LEAST_LOST {
+        true => LOSS_WARNING.min(matters_from),
+        false => LOSS_WARNING,
+    };
+    let shows = facts.at_least("least share lost", ratio(least), bound);
     // What a sender loses that is too busy to keep its schedule may be lost in its own host.
-    if !shows || stream.has_gaps() || stream.is_queued() || stream.queue_s() >= STANDS_S {
+    let kept = shows && facts.is("the sender kept its schedule", !stream.has_gaps());
+    let queued = stream.is_queued() || stream.queue_s() >= STANDS_S;
+    if !(kept && facts.is("they do not wait in a queue", !queued)) {
         return None;
     }
     let direction = stream.result.direction;
@@ -242,12 +272,12 @@ fn below_the_rate(
         matters_for: Vec::new(),
         summary: format!(
             "{doing} packets are lost even when the line is not full: {lost} of {sent} datagrams ({}){bursts}. No full queue does that.",
-            percent(ratio)
+            percent(share)
         ),
         evidence: vec![fact(
             stream.measurement,
             "receiver.loss_ratio",
-            ratio,
+            share,
             "loss of datagrams at 80 % of TCP's rate, and of faster ones that the line carried as well; a finding where so many losses would be unlikely (2.5 %) under the threshold",
             matters_from,
         )],
@@ -414,6 +444,7 @@ mod tests {
             local: &HostFacts::default(),
             far: None,
             asked: None,
+            log: None,
         })
     }
 

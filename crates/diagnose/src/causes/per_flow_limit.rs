@@ -12,6 +12,7 @@ use plumb_model::units::si;
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{CUT_RATIO, Carried, FLOWS_TIMES, fact};
+use crate::facts::bps;
 use crate::loss::LOSS_WARNING;
 use crate::signs::{Kind, WINDOW_RATIO};
 
@@ -56,13 +57,25 @@ pub(crate) const CAUSE: Entry = Entry {
 
 /// One connection carries far less than several.
 fn of_connections(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let together = case.full_load(direction)?;
-    let single = case.single_stream(direction)?;
-    let (datagrams, flow_bps) = case.cut_flow(direction)?;
+    let facts = case.facts(direction).by("connections");
+    let together = facts.known(
+        "a load as long as a rate takes to become steady",
+        case.full_load(direction),
+    )?;
+    let single = facts.known("one connection alone", case.single_stream(direction))?;
+    let most_bps = SINGLE_RATIO * together.bps();
+    if !facts.at_most("rate of one connection alone", bps(single.bps()), most_bps) {
+        return None;
+    }
+    let cut = case.cut_flow(direction);
+    facts.is("datagrams of one flow are cut as well", cut.is_some());
+    let (datagrams, flow_bps) = cut?;
     let limited = together.streams() > 1.0
-        && single.bps() <= SINGLE_RATIO * together.bps()
-        && is_apart(single, together)
-        && !waits_for_window(single)
+        && facts.is(
+            "it was at no time as fast as several at their slowest",
+            is_apart(single, together),
+        )
+        && facts.is("it did not wait for a window", !waits_for_window(single))
         && FLOWS_ALIKE.contains(&(flow_bps / single.bps().max(f64::MIN_POSITIVE)))
         && !datagrams.is_busy()
         && !case.is_used_by_others();
@@ -102,8 +115,17 @@ fn of_connections(case: &Case<'_>, direction: Direction) -> Option<Finding> {
 
 /// Datagrams of several flows carry far more than datagrams of one flow, and TCP may have got little of either.
 fn of_datagrams(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let together = case.full_load(direction)?;
-    let limit = case.flow_limit(direction)?;
+    let facts = case.facts(direction).by("datagrams");
+    let together = facts.known(
+        "a load as long as a rate takes to become steady",
+        case.full_load(direction),
+    )?;
+    let limit = case.flow_limit(direction);
+    facts.is(
+        "several flows of datagrams carry far more than one flow",
+        limit.is_some(),
+    );
+    let limit = limit?;
     let short = together.bps() <= SINGLE_RATIO * limit.several_bps;
     let summary = format!(
         "Datagrams {} of one flow arrive at {} at most, and of several flows at {} together: something on the path limits each flow. {} of TCP carry {} together.",

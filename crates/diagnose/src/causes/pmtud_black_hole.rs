@@ -37,6 +37,13 @@ pub(crate) const CAUSE: Entry = Entry {
     examine: |case| {
         let of = |sizes| [black_hole(sizes), of_answers(sizes)];
         let found: Vec<_> = case.sizes().flat_map(of).flatten().collect();
+        let facts = case.facts(None).by("sizes");
+        if facts
+            .known("a search for the largest packet", case.sizes().next())
+            .is_some()
+        {
+            facts.is("large packets vanish without a report", !found.is_empty());
+        }
         let directions = [Direction::Up, Direction::Down].into_iter();
         let by_loads = directions.filter_map(|direction| of_segments(case, direction));
         match found.is_empty() {
@@ -193,10 +200,12 @@ fn of_answers(sizes: Sizes<'_>) -> Option<Finding> {
 
 /// TCP carries nothing in full packets, and something in small ones.
 fn of_segments(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let full = case
-        .carried_alone(direction)
-        .filter(|carried| carried.is_nothing(case))?;
-    let small = case.small_segments(direction)?;
+    let facts = case.facts(direction).by("loads");
+    let full = facts.known("a load", case.carried_alone(direction))?;
+    if !facts.is("nothing is carried in full packets", full.is_nothing(case)) {
+        return None;
+    }
+    let small = facts.known("a load of small packets", case.small_segments(direction))?;
     let (from, end) = match direction {
         Direction::Up => ("to", Actor::ThisHost),
         _ => ("from", Actor::FarHost),

@@ -30,8 +30,17 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let carried = case.full_load(direction)?;
-    let speed = full_port_bps(carried)?;
+    let facts = case.facts(direction);
+    let carried = facts.known(
+        "a load as long as a rate takes to become steady",
+        case.full_load(direction),
+    )?;
+    let speed = full_port_bps(carried);
+    facts.is(
+        "the rate is all the time what a port of a common speed carries",
+        speed.is_some(),
+    );
+    let speed = speed?;
     let place = Place::line(direction);
     Some(Finding {
         cause: Cause::PortSpeed,

@@ -8,6 +8,7 @@ use plumb_model::units::{capital, si};
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Carried, Counted, fact};
+use crate::facts::ratio as share;
 use crate::signs::{MIN_RTT_S, WINDOW_RATIO, percent, queue_stands};
 
 /// A thread that runs so much of the time waits for nothing else.
@@ -34,7 +35,13 @@ pub(crate) const CAUSE: Entry = Entry {
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {
     let directions = [Direction::Up, Direction::Down].into_iter();
-    let loads = directions.filter_map(|direction| case.full_load(direction));
+    let loads = directions.filter_map(|direction| {
+        let facts = case.facts(direction);
+        facts.known(
+            "a load as long as a rate takes to become steady",
+            case.full_load(direction),
+        )
+    });
     loads.filter_map(|carried| busy(case, carried)).collect()
 }
 
@@ -51,8 +58,14 @@ fn busy(case: &Case<'_>, carried: Carried<'_>) -> Option<Finding> {
         true => limited.rwnd_ratio + limited.sndbuf_ratio,
         false => 0.0,
     };
-    let held = limited.app_ratio + by_windows >= WINDOW_RATIO;
-    if !held || queue_stands(carried) {
+    let facts = case.facts(carried.result.direction);
+    let waits = share(limited.app_ratio + by_windows);
+    if !facts.at_least(
+        "time in which an end held the load back",
+        waits,
+        WINDOW_RATIO,
+    ) || !facts.is("no queue of the load's own stands", !queue_stands(carried))
+    {
         return None;
     }
     let streams = carried.result.streams.len().max(1) as f64;
@@ -108,7 +121,13 @@ fn busy(case: &Case<'_>, carried: Carried<'_>) -> Option<Finding> {
             threads(ratio),
             used(carried, "cpu.remote_ratio", ratio, streams),
         ),
-        (None, None, None) => return None,
+        (None, None, None) => {
+            facts.is(
+                "a processor of an end, or all of this host's, are busy",
+                false,
+            );
+            return None;
+        }
     };
     Some(Finding {
         cause: Cause::ProcessorBusy,

@@ -12,6 +12,7 @@ use plumb_model::units::{capital, human_seconds, si};
 use crate::Case;
 use crate::entry::{Entry, Family, Harm, is_about};
 use crate::evidence::{fact, fact_of_series};
+use crate::facts::{bps, ratio, seconds as time};
 use crate::signs::{Kind, STEADY_RATIO};
 
 /// Others who send in bursts over a line of a steady rate look the same.
@@ -71,17 +72,24 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let carried = case.carried_alone(direction)?;
-    let seconds = carried.seconds_bps().filter(|_| carried.shows_rate())?;
+    let facts = case.facts(direction);
+    let carried = facts.known("a load", case.carried_alone(direction))?;
+    let seconds = carried.seconds_bps().filter(|_| carried.shows_rate());
+    let seconds = facts.known("its rate second by second", seconds)?;
     let below = case.streamed(Experiment::Paced, direction).next();
-    let below = below.filter(|below| below.has_own_delays())?;
+    let below = below.filter(|below| below.has_own_delays());
+    let below = facts.known("delays of datagrams at 80 % of TCP's rate", below)?;
     let wait_s = below.queue_s();
     let least_s = WAIT_S.max(WAIT_PACKETS * below.packet_s()?);
-    let varies = seconds.p5 < STEADY_RATIO * seconds.p95
-        && wait_s >= least_s
-        && below.least_wait_s() <= BETWEEN_RATIO * wait_s
-        && below.lost_ratio() <= OVERFLOW_RATIO
-        && !case.is_used_by_others();
+    let between_s = BETWEEN_RATIO * wait_s;
+    let varies = facts.below(
+        "rate in slow seconds",
+        bps(seconds.p5),
+        STEADY_RATIO * seconds.p95,
+    ) && facts.at_least("longest wait of the datagrams", time(wait_s), least_s)
+        && facts.at_most("least wait of them", time(below.least_wait_s()), between_s)
+        && facts.at_most("their loss", ratio(below.lost_ratio()), OVERFLOW_RATIO)
+        && facts.is("no other host used the line", !case.is_used_by_others());
     varies.then(|| Finding {
         cause: Cause::RadioScheduling,
         place: Place::line(direction),

@@ -11,6 +11,7 @@ use plumb_model::units::{capital, si};
 use crate::Case;
 use crate::entry::{Entry, Family, Often, is_about};
 use crate::evidence::{Carried, LEAST_TIMES, fact_of_series};
+use crate::facts::bps;
 
 use crate::signs::{Kind, STEADY_RATIO, queue_stands, waits, waits_there};
 
@@ -48,7 +49,8 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let carried = case.carried_alone(direction)?;
+    let facts = case.facts(direction);
+    let carried = facts.known("a load", case.carried_alone(direction))?;
     // Loss makes rates vary too; a line that is full has a queue, or showed two rates to datagrams as well.
     let queued = queue_stands(carried) && waits_there(case, direction);
     let contradicted = case.contradicting_streams(direction).is_some();
@@ -57,18 +59,24 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let far_apart = levels.is_some_and(|levels| levels.low_bps < STEADY_RATIO * levels.high_bps);
     let waits = far_apart && waits(carried) && waits_there(case, direction);
     let full = queued || contradicted || waits;
-    let full = carried.shows_rate() && full && !case.is_used_by_others();
+    let full = facts.is("it lasted until a rate is steady", carried.shows_rate())
+        && facts.is("the line was full, by its queue or by datagrams", full)
+        && facts.is("no other host used the line", !case.is_used_by_others());
     let (low_bps, high_bps) = match levels {
-        Some(levels) if levels.falls_once_after.is_some() => return None,
+        Some(levels) if levels.falls_once_after.is_some() => {
+            facts.is("the rate does not fall once and stay", false);
+            return None;
+        }
         Some(levels) => (levels.low_bps, levels.high_bps),
         // TCP need not follow a line at once for datagrams to show that its rate is not one.
         None => {
+            facts.is("the rate has two levels, for seconds each", contradicted);
             let seconds = carried.seconds_bps().filter(|_| contradicted)?;
             (seconds.p5, seconds.p95)
         }
     };
-    let unsteady = low_bps * LEAST_TIMES <= high_bps;
-    (full && unsteady).then(|| finding(carried, direction, low_bps, high_bps))
+    let apart = facts.at_least("the higher level", bps(high_bps), low_bps * LEAST_TIMES);
+    (full && apart).then(|| finding(carried, direction, low_bps, high_bps))
 }
 
 fn finding(carried: Carried<'_>, direction: Direction, low_bps: f64, high_bps: f64) -> Finding {

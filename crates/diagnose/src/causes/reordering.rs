@@ -13,6 +13,7 @@ use crate::Case;
 use crate::captured;
 use crate::entry::{Amount, Entry, Family, Harm, is_about};
 use crate::evidence::fact;
+use crate::facts::ratio;
 use crate::signs::{COSTLY_RATIO, Kind, percent};
 
 /// Share of datagrams that others overtook, from which on it is the path and not a change of route.
@@ -43,12 +44,18 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let stream = case.streamed(Experiment::Paced, direction).next()?;
+    let facts = case.facts(direction);
+    let stream = case.streamed(Experiment::Paced, direction).next();
+    let stream = facts.known("datagrams at 80 % of TCP's rate", stream)?;
     let reordered = stream.reordered_ratio();
-    if reordered < REORDERED_RATIO {
+    let name = "share of datagrams that come after later ones";
+    if !facts.at_least(name, ratio(reordered), REORDERED_RATIO) {
         return None;
     }
-    let carried = case.full_load(direction)?;
+    let carried = facts.known(
+        "a load as long as a rate takes to become steady",
+        case.full_load(direction),
+    )?;
     let spurious = carried.spurious_ratio().unwrap_or(0.0);
     let place = Place::line(direction);
     Some(Finding {

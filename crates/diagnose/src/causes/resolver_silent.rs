@@ -37,7 +37,14 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
     let is_silent = |names: &Names<'_>| {
         names.asked.result.received == 0 && names.asked.result.sent >= ENOUGH_QUESTIONS
     };
-    let place = asked.iter().position(is_silent)?;
+    let facts = case.facts(None);
+    facts.known("questions to a resolver", asked.first())?;
+    let place = asked.iter().position(is_silent);
+    facts.is(
+        "a resolver answers none of several questions",
+        place.is_some(),
+    );
+    let place = place?;
     let silent = asked.get(place)?;
     let others = asked
         .iter()

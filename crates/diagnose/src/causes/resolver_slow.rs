@@ -8,6 +8,7 @@ use crate::Case;
 use crate::captured;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Names, fact};
+use crate::facts::seconds;
 
 /// In seconds, for a name that it knows: what people notice as a wait (100 ms: Nielsen, Usability Engineering, chapter 5)
 /// is then used up before a connection is begun.
@@ -36,15 +37,18 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>) -> Option<Finding> {
     let asked = case.name_servers().filter(|names| !names.is_nobodys());
     // The first that answers is the one that programs wait for.
-    let first: Names<'_> = asked
+    let facts = case.facts(None);
+    let first: Option<Names<'_>> = asked
         .into_iter()
-        .find(|names| names.asked.result.received > 0)?;
+        .find(|names| names.asked.result.received > 0);
+    let first = facts.known("answers of a resolver", first)?;
     let rtt = first
         .asked
         .result
         .rtt_s
         .filter(|rtt| rtt.count >= ENOUGH_ANSWERS)?;
-    (rtt.p50 >= SLOW_S).then(|| Finding {
+    let name = "median time of an answer";
+    facts.at_least(name, seconds(rtt.p50), SLOW_S).then(|| Finding {
         cause: Cause::ResolverSlow,
         place: Place::ThisHost,
         severity: Severity::Warning,

@@ -6,6 +6,7 @@ use plumb_model::need::Need;
 use super::route_flapping::{self, FLAPS};
 use crate::entry::{Entry, Family};
 use crate::evidence::{Route, fact, of_route};
+use crate::facts::{Recorder, count};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
@@ -15,16 +16,25 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteFlapping,
         "three changes and more while it was watched",
     )],
-    examine: |case| case.routes().filter_map(changed).collect(),
+    examine: |case| {
+        let facts = case.facts(None);
+        facts.known("the routers of the path", case.routes().next());
+        case.routes()
+            .filter_map(|route| changed(route, facts))
+            .collect()
+    },
     ..Entry::PLAIN
 };
 
-fn changed(route: Route<'_>) -> Option<Finding> {
+fn changed(route: Route<'_>, facts: Recorder<'_>) -> Option<Finding> {
     let changes = route.result.changes.len() as f64;
-    let since = route_flapping::since(route)?;
-    if changes >= FLAPS {
+    let name = "changes of the route";
+    if !facts.at_least(name, count(changes as u64), 1.0)
+        || !facts.below(name, count(changes as u64), FLAPS)
+    {
         return None;
     }
+    let since = route_flapping::since(route)?;
     let times = match changes > 1.0 {
         true => "twice, first",
         false => "once,",

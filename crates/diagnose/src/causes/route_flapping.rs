@@ -6,6 +6,7 @@ use plumb_model::units::human_seconds;
 
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Route, fact, of_route};
+use crate::facts::{Recorder, count};
 
 /// So many changes of the route in one measurement are flapping; fewer are maintenance.
 pub(super) const FLAPS: f64 = 3.0;
@@ -19,7 +20,13 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteChanged,
         "one change or two, and then the route stays",
     )],
-    examine: |case| case.routes().filter_map(flapping).collect(),
+    examine: |case| {
+        let facts = case.facts(None);
+        facts.known("the routers of the path", case.routes().next());
+        case.routes()
+            .filter_map(|route| flapping(route, facts))
+            .collect()
+    },
     ..Entry::PLAIN
 };
 
@@ -33,12 +40,12 @@ pub(super) fn since(route: Route<'_>) -> Option<String> {
     ))
 }
 
-fn flapping(route: Route<'_>) -> Option<Finding> {
+fn flapping(route: Route<'_>, facts: Recorder<'_>) -> Option<Finding> {
     let changes = route.result.changes.len() as f64;
-    let since = since(route)?;
-    if changes < FLAPS {
+    if !facts.at_least("changes of the route", count(changes as u64), FLAPS) {
         return None;
     }
+    let since = since(route)?;
     Some(of_route(
         Cause::RouteFlapping,
         (Severity::Warning, 0.95),

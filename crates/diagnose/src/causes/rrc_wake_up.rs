@@ -10,6 +10,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{HELD_S, fact_of_series};
+use crate::facts::seconds;
 
 /// So much longer, in seconds, takes what comes after a silence: long cycles of DRX begin at some tens of milliseconds, and
 /// what routers and neighbour tables need for the first packet is less.
@@ -49,8 +50,11 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
-    let after = case.after_silence()?;
-    let dense = case.idle_by(after.result.protocol)?.result.rtt_s?;
+    let facts = case.facts(None);
+    let after = facts.known("single probes after silences", case.after_silence())?;
+    let dense = case.idle_by(after.result.protocol);
+    let dense = dense.and_then(|idle| idle.result.rtt_s);
+    let dense = facts.known("probes of the idle path by the same protocol", dense)?;
     let waits = after.measurement.series.get("rtt")?.points();
     // The first follows whatever was sent before.
     let waits: Vec<f64> = waits.skip(1).map(|(_, rtt_s)| rtt_s).collect();
@@ -58,7 +62,13 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
     let later_s = fastest_s - dense.p50;
     let threshold_s = dense.p95.max(dense.p50 + LEAST_S);
     let enough = waits.len() >= ENOUGH_SILENCES && dense.count >= ENOUGH_PROBES;
-    (enough && fastest_s > threshold_s).then(|| Finding {
+    let wakes = facts.is("enough of both are answered", enough)
+        && facts.above(
+            "fastest round trip after a silence",
+            seconds(fastest_s),
+            threshold_s,
+        );
+    wakes.then(|| Finding {
         cause: Cause::RrcWakeUp,
         place: Place::Path,
         // From there on TCP sends again what only waits.

@@ -4,8 +4,10 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
+use crate::Case;
 use crate::entry::{Entry, Family, Harm, Often, Rank};
 use crate::evidence::{Idle, fact};
+use crate::facts::{count, seconds};
 use crate::signs::Kind;
 
 /// Up and down, there and back: four times 35,786 km, at the speed of light in vacuum.
@@ -38,17 +40,33 @@ pub(crate) const CAUSE: Entry = Entry {
         "no detour on the ground is so long: half of the Earth and back takes 200 ms in fibre",
     )],
     is_of_distance: true,
-    examine: |case| case.idle().and_then(far).into_iter().collect(),
+    examine: |case| {
+        let idle = case
+            .facts(None)
+            .known("probes of the idle path", case.idle());
+        idle.and_then(|idle| far(case, idle)).into_iter().collect()
+    },
     // Over long round trips TCP takes longer than a phase to fill a line again after a loss (RFC 9438, section 4.2).
     explains: |_, sign| sign.kind == Kind::Shortfall,
     ..Entry::PLAIN
 };
 
-fn far(idle: Idle<'_>) -> Option<Finding> {
-    let rtt = idle.result.rtt_s?;
-    let is_far = rtt.count >= ENOUGH_ROUND_TRIPS
-        && rtt.min >= ROUND_TRIP_S
-        && rtt.p50 <= (1.0 + STEADY_RATIO) * rtt.min;
+fn far(case: &Case<'_>, idle: Idle<'_>) -> Option<Finding> {
+    let facts = case.facts(None);
+    let rtt = facts.known("round trips of the idle path", idle.result.rtt_s)?;
+    let is_far = facts.at_least(
+        "round trips while idle",
+        count(rtt.count),
+        ENOUGH_ROUND_TRIPS as f64,
+    ) && facts.at_least(
+        "fastest round trip while idle",
+        seconds(rtt.min),
+        ROUND_TRIP_S,
+    ) && facts.at_most(
+        "median of them",
+        seconds(rtt.p50),
+        (1.0 + STEADY_RATIO) * rtt.min,
+    );
     is_far.then(|| Finding {
         cause: Cause::Satellite,
         place: Place::Path,
@@ -99,6 +117,7 @@ mod tests {
             local: &HostFacts::default(),
             far: None,
             asked: None,
+            log: None,
         };
         (CAUSE.examine)(&case).len()
     }

@@ -11,6 +11,7 @@ use plumb_model::units::{human_seconds, si};
 use crate::Case;
 use crate::entry::{Entry, Family, Often};
 use crate::evidence::{STANDS_S, fact};
+use crate::facts::{bps, ratio};
 use crate::signs::{ACKNOWLEDGED_RATIO, Kind, Sign, doing, needed_ratio, queue_stands, shortfall};
 
 /// Alone both directions carry nearly as much as each other: lines of two rates have two capacities.
@@ -127,7 +128,9 @@ fn waits_for_it(case: &Case<'_>, direction: Direction) -> Option<Finding> {
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
     let alone = [Direction::Up, Direction::Down].map(|direction| case.carried_alone(direction));
+    let facts = case.facts(None).by("both directions at once");
     let [Some(up), Some(down)] = alone else {
+        facts.known("a load in each direction", None::<()>);
         return None;
     };
     let both: Vec<_> = case.carried(Direction::Both).collect();
@@ -135,11 +138,23 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
         .iter()
         .chain(&both)
         .all(|carried| carried.shows_rate());
-    let first = both.first().filter(|_| long_enough && both.len() == 2)?;
+    let first = both.first().filter(|_| long_enough && both.len() == 2);
+    let first = facts.known("loads long enough, alone and at once", first)?;
     let together: f64 = both.iter().map(|carried| carried.bps()).sum();
     let (less, more) = (up.bps().min(down.bps()), up.bps().max(down.bps()));
     let full = queue_stands(up) && queue_stands(down);
-    let shared = full && less >= ALIKE_RATIO * more && (together / more - 1.0).abs() <= SAME_RATIO;
+    let apart = (together / more - 1.0).abs();
+    let shared = facts.is("both lines were full", full)
+        && facts.at_least(
+            "rate of the slower direction",
+            bps(less),
+            ALIKE_RATIO * more,
+        )
+        && facts.at_most(
+            "both at once, apart from the faster alone",
+            ratio(apart),
+            SAME_RATIO,
+        );
     shared.then(|| Finding {
         cause: Cause::SharedMedium,
         place: Place::Path,

@@ -11,6 +11,7 @@ use plumb_model::units::{human_seconds, si};
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
+use crate::facts::bps;
 use crate::signs::percent;
 
 /// Objects that carry less than this share of what a stream does wait longer than they are sent.
@@ -42,14 +43,16 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn found(case: &Case<'_>) -> Option<Finding> {
-    let objects = case.small_objects()?;
+    let facts = case.facts(None);
+    let objects = facts.known("small objects one after another", case.small_objects())?;
     let stream = case.single_stream(Direction::Up);
     let stream = stream.or_else(|| case.full_load(Direction::Up))?;
     let (objects_bps, stream_bps) = (objects.bps(), stream.bps());
     let at_once = (stream_bps / objects_bps.max(1.0)).ceil().min(MOST_AT_ONCE);
     let size = si(objects.bytes, "B");
     let limit = WAITS_RATIO * stream_bps;
-    (objects_bps < limit).then(|| Finding {
+    let name = "rate of small objects";
+    facts.below(name, bps(objects_bps), limit).then(|| Finding {
         cause: Cause::SmallFiles,
         place: Place::Path,
         severity: Severity::Info,

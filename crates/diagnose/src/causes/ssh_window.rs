@@ -118,6 +118,7 @@ mod tests {
             local: &Default::default(),
             far: None,
             asked: Some(&asked),
+            log: None,
         })
     }
 

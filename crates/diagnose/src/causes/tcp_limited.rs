@@ -14,6 +14,7 @@ use plumb_model::units::{capital, si};
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Streamed, fact};
+use crate::facts::{bps, ratio};
 use crate::signs::{COSTLY_RATIO, Kind, percent};
 
 /// Datagrams carry so many times what TCP does: a short queue leaves TCP half of the line.
@@ -71,25 +72,53 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let carried = case.full_load(direction)?;
-    let segments = carried.segments()?;
+    let facts = case.facts(direction);
+    let carried = facts.known(
+        "a load as long as a rate takes to become steady",
+        case.full_load(direction),
+    )?;
+    let segments = facts.known("segments retransmitted", carried.segments())?;
     let again = segments.ratio();
-    let below = case.streamed(Experiment::Paced, direction).next()?;
+    let below = case.streamed(Experiment::Paced, direction).next();
+    let below = facts.known("datagrams at 80 % of TCP's rate", below)?;
     // Above the line's rate its full queue loses datagrams.
     let passes =
         |stream: &Streamed<'_>| stream.lost_ratio() <= LOST_RATIO * again || stream.is_queued();
     let above = case.streamed(Experiment::Overload, direction);
-    let above = above.filter(passes).last()?;
+    let above = facts.known(
+        "datagrams above TCP's rate that pass",
+        above.filter(passes).last(),
+    )?;
     let delivered_bps = above.delivered_bps()?;
-    let alone = case.single_stream(direction)?;
+    let alone = facts.known("one connection alone", case.single_stream(direction))?;
     let seconds = carried.seconds_bps()?;
     let (sent, lost) = case.loaded(direction)?.probes();
-    let limited = again >= COSTLY_RATIO
-        && seconds.p5 >= STEADY_RATIO * seconds.p95
-        && delivered_bps >= TIMES * carried.bps()
-        && below.lost_ratio() <= LOST_RATIO * again
-        && alone.bps() >= ALONE_RATIO * carried.bps()
-        && at_most_ratio(sent, lost) < PROBES_RATIO;
+    let most = LOST_RATIO * again;
+    let limited = facts.at_least(
+        "segments that TCP retransmitted",
+        ratio(again),
+        COSTLY_RATIO,
+    ) && facts.at_least(
+        "rate in its slow seconds",
+        bps(seconds.p5),
+        STEADY_RATIO * seconds.p95,
+    ) && facts.at_least(
+        "rate of datagrams",
+        bps(delivered_bps),
+        TIMES * carried.bps(),
+    ) && facts.at_most(
+        "loss of datagrams below the rate",
+        ratio(below.lost_ratio()),
+        most,
+    ) && facts.at_least(
+        "rate of one connection alone",
+        bps(alone.bps()),
+        ALONE_RATIO * carried.bps(),
+    ) && facts.below(
+        "probes lost at most",
+        ratio(at_most_ratio(sent, lost)),
+        PROBES_RATIO,
+    );
     if !limited {
         return None;
     }

@@ -66,19 +66,32 @@ const BOOST_CONFIDENCE: f64 = 0.7;
 
 /// A load that was fast at the beginning, and slower from then on.
 fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let carried = case.carried_alone(direction)?;
-    let long_enough = carried.shows_rate();
-    let levels = carried.levels()?;
+    let facts = case.facts(direction);
+    let carried = facts.known("a load", case.carried_alone(direction))?;
+    let long_enough = facts.is("it lasted until a rate is steady", carried.shows_rate());
+    let levels = carried.levels();
+    facts.is(
+        "the rate has two levels, for seconds each",
+        levels.is_some(),
+    );
+    let levels = levels?;
     // Loss makes rates fall too. Behind a bucket a queue stands, or datagrams showed two rates as well; or packets wait, and datagrams
     // are carried at the rate that TCP began with.
     let queued = queue_stands(carried) && waits_there(case, direction);
     let again_fast = |line_bps: f64| (line_bps / levels.high_bps - 1.0).abs() <= SAME_RATIO;
     let two_rates = case.contradicting_streams(direction).is_some()
         || waits(carried) && case.line_bps(direction).is_some_and(again_fast);
-    if !long_enough || !queued && !two_rates || case.is_used_by_others() {
+    let full = facts.is(
+        "the line was full, by its queue or by datagrams",
+        queued || two_rates,
+    );
+    if !long_enough || !full || !facts.is("no other host used the line", !case.is_used_by_others())
+    {
         return None;
     }
-    let settled = levels.falls_once_after? + SETTLES_S;
+    let falls = levels.falls_once_after;
+    facts.is("the rate falls once and stays", falls.is_some());
+    let settled = falls? + SETTLES_S;
     let again_later = carried.again_after_second(settled)?;
     let place = Place::line(direction);
     let needed = needed_ratio(carried).filter(|_| waits(carried));

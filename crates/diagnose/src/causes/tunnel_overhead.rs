@@ -8,6 +8,7 @@ use plumb_model::need::Need;
 use crate::Case;
 use crate::entry::{Amount, Entry, Family};
 use crate::evidence::{Sizes, fact};
+use crate::facts::bytes;
 use crate::signs::percent;
 
 /// Packets of Ethernet, in bytes (IEEE 802.3).
@@ -49,16 +50,25 @@ pub(crate) const CAUSE: Entry = Entry {
     )],
     yields_to: &[Cause::PmtudBlackHole],
     amount: Amount::PacketSize,
-    examine: |case: &Case<'_>| case.sizes().filter_map(smaller).collect(),
+    examine: |case: &Case<'_>| {
+        case.facts(None)
+            .known("a search for the largest packet", case.sizes().next());
+        case.sizes()
+            .filter_map(|sizes| smaller(case, sizes))
+            .collect()
+    },
     ..Entry::PLAIN
 };
 
-fn smaller(sizes: Sizes<'_>) -> Option<Finding> {
+fn smaller(case: &Case<'_>, sizes: Sizes<'_>) -> Option<Finding> {
     let mtu = sizes.result;
+    let facts = case.facts(None);
     let path_bytes = mtu
         .path_mtu_bytes
-        .filter(|_| !mtu.path_mtu_at_least && !mtu.partial)?;
-    if path_bytes >= ETHERNET_BYTES {
+        .filter(|_| !mtu.path_mtu_at_least && !mtu.partial);
+    let path_bytes = facts.known("the largest packet, by a search that ended", path_bytes)?;
+    let name = "largest packet";
+    if !facts.below(name, bytes(path_bytes.into()), ETHERNET_BYTES.into()) {
         return None;
     }
     let by_this_host = mtu.interface_mtu_bytes == Some(path_bytes);

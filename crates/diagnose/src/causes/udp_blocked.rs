@@ -36,7 +36,8 @@ pub(crate) const CAUSE: Entry = Entry {
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
     // There are probes over UDP only where the responder said, over TCP, that it echoes them.
-    let udp = case.idle_by(Protocol::Udp)?;
+    let facts = case.facts(None);
+    let udp = facts.known("probes over UDP", case.idle_by(Protocol::Udp))?;
     let unanswered = udp.result.received == 0 && udp.sent() >= ENOUGH_PROBES;
     // Once it passes it is not blocked.
     let answered_later = case
@@ -49,7 +50,10 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
     let carried = [Direction::Up, Direction::Down].into_iter();
     let mut carried = carried.filter_map(|direction| case.full_load(direction)?.segments());
     let others_pass = answered || carried.any(|segments| segments.ratio() < 1.0 - PASSES_RATIO);
-    (unanswered && others_pass && !answered_later).then(|| Finding {
+    let blocked = facts.is("all of several probes over UDP go unanswered", unanswered)
+        && facts.is("pings or TCP pass", others_pass)
+        && facts.is("no probe over UDP is answered later", !answered_later);
+    blocked.then(|| Finding {
         cause: Cause::UdpBlocked,
         place: Place::Path,
         severity: Severity::Warning,

@@ -13,6 +13,7 @@ use crate::Case;
 use crate::dropped_here;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::fact;
+use crate::facts::{bps, ratio};
 use crate::signs::{Kind, percent};
 
 /// Datagrams lost below TCP's rate at least, as a share: TCP would carry hardly anything with as much (Mathis et al., 1997).
@@ -64,25 +65,54 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let carried = case.full_load(direction)?;
-    let below = case.streamed(Experiment::Paced, direction).next()?;
-    let above = case.streamed(Experiment::Overload, direction).last()?;
-    let (_, limit_bps) = case.cut_flow(direction)?;
-    let again = carried.segments()?.ratio();
+    let facts = case.facts(direction);
+    let carried = facts.known(
+        "a load as long as a rate takes to become steady",
+        case.full_load(direction),
+    )?;
+    let below = case.streamed(Experiment::Paced, direction).next();
+    let below = facts.known("datagrams at 80 % of TCP's rate", below)?;
+    let above = case.streamed(Experiment::Overload, direction).last();
+    let above = facts.known("datagrams above TCP's rate", above)?;
+    let cut = case.cut_flow(direction);
+    facts.is(
+        "datagrams above the rate are cut to less than TCP carries",
+        cut.is_some(),
+    );
+    let (_, limit_bps) = cut?;
+    let again = facts
+        .known("segments retransmitted", carried.segments())?
+        .ratio();
     let least = below.loss_bounds().0;
-    let slower_bps = below.delivered_bps()?;
+    let slower_bps = facts.known("what arrived of them", below.delivered_bps())?;
     let alone = case.single_stream(direction);
     let of_load = carried.result.streams.iter().map(|stream| stream.bps);
     let connection_bps = alone.map_or_else(|| of_load.fold(0.0, f64::max), |alone| alone.bps());
     // A line that is given out anew every few seconds carries as little of TCP in its slow ones.
     let slowest_bps = carried.seconds_bps().map(|seconds| seconds.p5);
-    let limited = least >= LOST_RATIO
-        && slowest_bps.is_some_and(|slowest| slowest > DELIVERED_TIMES * limit_bps)
-        && again <= TCP_RATIO * least
+    let slowest = "rate of TCP in its slow seconds";
+    let limited = facts.at_least("loss of datagrams below the rate", ratio(least), LOST_RATIO)
+        && slowest_bps.is_some_and(|s| facts.above(slowest, bps(s), DELIVERED_TIMES * limit_bps))
+        && facts.at_most(
+            "segments that TCP retransmitted",
+            ratio(again),
+            TCP_RATIO * least,
+        )
         && above.offered_bps() >= OFFERED_TIMES * below.offered_bps()
-        && limit_bps <= DELIVERED_TIMES * slower_bps
-        && connection_bps >= TCP_TIMES * limit_bps
-        && ![below, above].iter().any(|stream| stream.is_busy());
+        && facts.at_most(
+            "rate at which the faster datagrams arrived",
+            bps(limit_bps),
+            DELIVERED_TIMES * slower_bps,
+        )
+        && facts.at_least(
+            "rate of one connection",
+            bps(connection_bps),
+            TCP_TIMES * limit_bps,
+        )
+        && facts.is(
+            "neither end was busy",
+            ![below, above].iter().any(|stream| stream.is_busy()),
+        );
     if !limited {
         return None;
     }

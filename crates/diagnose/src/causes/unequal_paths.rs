@@ -11,6 +11,7 @@ use plumb_model::units::{capital, si};
 use crate::Case;
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::fact;
+use crate::facts::count;
 use crate::signs::{COSTLY_RATIO, Kind, percent};
 
 /// Streams on a bad path lose so many times the share that the others lose: those that share one queue lose within a few
@@ -57,7 +58,11 @@ struct Stream {
 }
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let carried = case.full_load(direction)?;
+    let facts = case.facts(direction);
+    let carried = facts.known(
+        "a load as long as a rate takes to become steady",
+        case.full_load(direction),
+    )?;
     let segment_bytes = carried.result.tcp.mss_bytes.max(1);
     let mut streams: Vec<Stream> = carried
         .result
@@ -70,11 +75,25 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             bps: stream.bps,
         })
         .collect();
-    if carried.result.cc.is_empty() || streams.len() < LEAST_STREAMS {
+    let recorded = !carried.result.cc.is_empty();
+    facts.known(
+        "the sender's record of each connection",
+        recorded.then_some(()),
+    )?;
+    if !facts.at_least(
+        "connections",
+        count(streams.len() as u64),
+        LEAST_STREAMS as f64,
+    ) {
         return None;
     }
     streams.sort_by(|a, b| a.again_ratio.total_cmp(&b.again_ratio));
-    let at = (1..streams.len()).find(|at| is_split(&streams, *at))?;
+    let at = (1..streams.len()).find(|at| is_split(&streams, *at));
+    facts.is(
+        "some connections lose far more than the others, and are far slower",
+        at.is_some(),
+    );
+    let at = at?;
     let (good, bad) = streams.split_at(at);
     let mean = |streams: &[Stream]| {
         let all: f64 = streams.iter().map(|stream| stream.bps).sum();

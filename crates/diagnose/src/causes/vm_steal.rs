@@ -9,6 +9,7 @@ use plumb_model::need::Need;
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
+use crate::facts::ratio;
 use crate::signs::percent;
 
 /// Of the time that the machine wanted to run. From a tenth on the 90th percentile of what it times is of the
@@ -42,8 +43,18 @@ fn worst(case: &Case<'_>) -> Option<Finding> {
         let enough = wanted > 0.0 && stolen >= LEAST_OF_ALL_RATIO * all;
         enough.then(|| (stolen / wanted, counted))
     });
-    let (ratio, counted) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (ratio >= LEAST_RATIO).then(|| finding(ratio, counted))
+    let facts = case.facts(None);
+    facts.known(
+        "this machine's counters beside each phase",
+        case.counted().next(),
+    )?;
+    let worst = all.max_by(|a, b| a.0.total_cmp(&b.0));
+    facts.is("the hypervisor took time in some phase", worst.is_some());
+    let (share, counted) = worst?;
+    let name = "time stolen, of that in which this machine was not idle";
+    facts
+        .at_least(name, ratio(share), LEAST_RATIO)
+        .then(|| finding(share, counted))
 }
 
 fn finding(ratio: f64, counted: Counted<'_>) -> Finding {

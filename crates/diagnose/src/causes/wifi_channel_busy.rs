@@ -11,6 +11,7 @@ use plumb_model::results::host::{Interface, Wifi};
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Counted, fact};
+use crate::facts::ratio as share;
 use crate::host::{Facts, Judged, Subject, fine, wifi};
 use crate::signs::percent;
 
@@ -49,8 +50,12 @@ fn worst(case: &Case<'_>) -> Option<Finding> {
         let radios = counted.interfaces().into_iter();
         radios.filter_map(move |name| Some((others_ratio(counted, name)?, name, counted)))
     });
-    let (ratio, name, counted) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (ratio >= BUSY_RATIO).then(|| Finding {
+    let facts = case.facts(None).by("while measured");
+    let most = all.max_by(|a, b| a.0.total_cmp(&b.0));
+    let most = facts.known("a radio's counter of the time that others take", most);
+    let (ratio, name, counted) = most?;
+    let taken = facts.at_least("time that others take", share(ratio), BUSY_RATIO);
+    taken.then(|| Finding {
         cause: Cause::WifiChannelBusy,
         place: Place::LocalSegment,
         severity: Severity::Warning,

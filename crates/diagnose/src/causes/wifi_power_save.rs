@@ -13,6 +13,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Radio, fact};
+use crate::facts::count;
 use crate::host::{Facts, Judged, Subject, fine, wifi};
 use crate::signs::percent;
 
@@ -56,14 +57,25 @@ const ENOUGH: u64 = 40;
 const CONFIDENCE: f64 = 0.75;
 
 fn slow_answers(case: &Case<'_>) -> Option<Finding> {
-    let radio = case.radio()?;
-    radio.wifi.power_save.filter(|on| *on)?;
-    let (measurement, field, rtt) = case.idle_to_gateway()?;
+    let facts = case.facts(None).by("while measured");
+    let radio = facts.known("a radio in use", case.radio())?;
+    if !facts.is("the radio saves power", radio.wifi.power_save == Some(true)) {
+        return None;
+    }
+    let to_gateway = facts.known("idle round trips to the gateway", case.idle_to_gateway());
+    let (measurement, field, rtt) = to_gateway?;
     // A gateway that answers late itself does not delay what passes through it.
     let whole = case.idle()?.result.rtt_s?;
     let waited_s = rtt.p75 - rtt.min;
     let by_radio = (LEAST_S..=MOST_S).contains(&waited_s) && whole.p75 - whole.min >= LEAST_S;
-    (by_radio && rtt.count >= ENOUGH).then(|| Finding {
+    let statement = "a quarter of them wait as for a beacon, and so does the path";
+    let waits = facts.is(statement, by_radio)
+        && facts.at_least(
+            "round trips to the gateway",
+            count(rtt.count),
+            ENOUGH as f64,
+        );
+    waits.then(|| Finding {
         cause: Cause::WifiPowerSave,
         place: Place::LocalSegment,
         severity: Severity::Warning,

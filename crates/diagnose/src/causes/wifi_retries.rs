@@ -10,6 +10,7 @@ use plumb_model::results::host::{Interface, Wifi};
 use crate::Case;
 use crate::entry::{Entry, Family, Harm};
 use crate::evidence::{Counted, fact};
+use crate::facts::ratio as share;
 use crate::host::{Facts, Judged, Subject, fine, ratio, wifi};
 use crate::signs::percent;
 
@@ -46,8 +47,12 @@ fn sent_again(case: &Case<'_>) -> Option<Finding> {
         let radios = counted.interfaces().into_iter();
         radios.filter_map(move |name| Some((of(counted, name)?, name, counted)))
     });
-    let (ratio, name, counted) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (ratio >= RETRY_RATIO).then(|| Finding {
+    let facts = case.facts(None).by("while measured");
+    let most = all.max_by(|a, b| a.0.total_cmp(&b.0));
+    let most = facts.known("a radio's counters of frames sent and retried", most);
+    let (ratio, name, counted) = most?;
+    let retried = facts.at_least("frames retried", share(ratio), RETRY_RATIO);
+    retried.then(|| Finding {
         cause: Cause::WifiRetries,
         place: Place::LocalSegment,
         severity: Severity::Warning,

@@ -178,6 +178,7 @@ pub(crate) mod tests {
             local: &Default::default(),
             far: None,
             asked: None,
+            log: None,
         };
         let (_, shared) = case.shared(Direction::Down).unwrap();
         (shared.others_at_least(), shared.others_at_most())
@@ -213,6 +214,7 @@ pub(crate) mod tests {
                 local: &Default::default(),
                 far: None,
                 asked: None,
+                log: None,
             };
             case.shared(Direction::Down).is_some()
         };

@@ -211,6 +211,7 @@ mod tests {
                 local: &local,
                 far: None,
                 asked: None,
+                log: None,
             };
             case.outages().map(|outage| outage.lasts_s).collect()
         };

@@ -359,6 +359,7 @@ fn found_after(text: &str, times: f64, load_s: Option<f64>) -> Vec<Cause> {
         local: &run.local.host,
         far: None,
         asked: None,
+        log: None,
     });
     found.into_iter().map(|finding| finding.cause).collect()
 }

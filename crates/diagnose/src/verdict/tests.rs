@@ -218,5 +218,6 @@ fn with_case<T>(measurements: &[Measurement], judge: impl FnOnce(&Case<'_>) -> T
         local: &HostFacts::default(),
         far: None,
         asked: None,
+        log: None,
     })
 }

@@ -116,19 +116,11 @@ fn account(case: &Case<'_>, finding: &Finding, estimate: f64) -> Account {
         Place::Downlink => Some(Direction::Down),
         _ => None,
     };
-    for prediction in entry.predicts {
-        let (bits, present) = match prediction.of.seen(case, direction) {
-            Seen::Present => (prediction.present_bits, true),
-            Seen::Absent => (prediction.absent_bits, false),
-            Seen::Unknown => continue,
-        };
-        if bits != 0.0 {
-            terms.push(Term {
-                what: prediction.of.words(present).to_owned(),
-                bits,
-            });
-        }
-    }
+    let seen = seen_of(case, entry, direction);
+    terms.extend(seen.map(|(what, bits)| Term {
+        what: what.to_owned(),
+        bits,
+    }));
     let sum: f64 = terms.iter().map(|term| term.bits).sum();
     Account {
         cause: finding.cause,
@@ -136,6 +128,27 @@ fn account(case: &Case<'_>, finding: &Finding, estimate: f64) -> Account {
         terms,
         confidence: probability(sum).min(MOST_SURE),
     }
+}
+
+/// What was seen in any direction that speaks for a cause or against it, with its bits.
+pub(crate) fn seen(case: &Case<'_>, cause: Cause) -> Vec<(&'static str, f64)> {
+    seen_of(case, causes::entry(cause), None).collect()
+}
+
+fn seen_of(
+    case: &Case<'_>,
+    entry: &Entry,
+    direction: Option<Direction>,
+) -> impl Iterator<Item = (&'static str, f64)> {
+    let seen = entry.predicts.iter().filter_map(move |prediction| {
+        let (bits, present) = match prediction.of.seen(case, direction) {
+            Seen::Present => (prediction.present_bits, true),
+            Seen::Absent => (prediction.absent_bits, false),
+            Seen::Unknown => return None,
+        };
+        Some((prediction.of.words(present), bits))
+    });
+    seen.filter(|(_, bits)| *bits != 0.0)
 }
 
 /// How often a rule is right that finds this cause: the author's estimate, and what became of it on lines whose truth

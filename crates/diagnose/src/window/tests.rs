@@ -71,6 +71,7 @@ fn of_streams(
         local: &local,
         far: None,
         asked: None,
+        log: None,
     };
     examine(&case, Side::Receiver)
 }
@@ -179,6 +180,7 @@ fn a_buffer_at_its_largest_that_several_connections_hardly_wait_for_holds_one_of
             local: &HostFacts::default(),
             far: Some(&far),
             asked: None,
+            log: None,
         };
         examine(&case, Side::Sender)
     };
@@ -220,6 +222,7 @@ fn a_download_whose_sender_reports_nothing_is_compared_with_what_its_buffer_allo
             local: &local,
             far: None,
             asked: None,
+            log: None,
         };
         examine(&case, Side::Receiver)
     };

@@ -108,6 +108,44 @@ fn redacted_runs_agree_by_their_key_and_hide_their_addresses() {
 }
 
 #[test]
+fn a_cause_is_asked_why_it_was_not_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let [managed, bloated] =
+        ["home-cable-managed", "home-cable"].map(|name| recorded(name, folder.path()));
+    let why = refused(&["diagnose", path(&managed), "--explain", "bufferbloat-up"]);
+    let text = stdout(&why);
+    assert!(
+        text.starts_with("Why bufferbloat-up, or why not\n"),
+        "{text}{}",
+        stderr(&why)
+    );
+    assert!(text.contains("no   up: increase of the"), "{text}");
+    assert!(text.contains("a finding needs at least 60.0 ms"), "{text}");
+    assert!(text.trim_end().lines().count() <= 10, "{text}");
+    // What is asked of one cause is answered alone, and the option by itself has no value.
+    assert!(!text.contains("Next:"), "{text}");
+    let found = refused(&["diagnose", path(&bloated), "--explain=bufferbloat-up"]);
+    assert!(
+        stdout(&found).contains("was found: uplink"),
+        "{}",
+        stdout(&found)
+    );
+    let sums = refused(&["diagnose", "--explain", path(&bloated)]);
+    assert!(
+        stdout(&sums).contains("How sure, and why"),
+        "{}",
+        stdout(&sums)
+    );
+    let slip = refused(&["diagnose", path(&managed), "--explain", "bufferbloat"]);
+    assert_eq!(slip.status.code(), Some(2));
+    let answer = stderr(&slip);
+    assert!(
+        answer.contains("did you mean bufferbloat-down or bufferbloat-up?"),
+        "{answer}"
+    );
+}
+
+#[test]
 fn a_good_run_shows_what_a_bad_one_changed() {
     let folder = tempfile::tempdir().unwrap();
     let [good, bad, other] = ["home-cable-managed", "home-cable", "ipv6-broken"]

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use plumb_diagnose::explanation::{Standing, explain};
+use plumb_diagnose::facts::State;
 use plumb_diagnose::weighing::accounts;
 use plumb_diagnose::{Case, Scope, diagnose};
 use plumb_lab::disturbance::Disturbance;
@@ -175,6 +177,27 @@ fn the_confidence_of_every_recorded_finding_can_be_followed() {
                 (found.1 - sure).abs() < 1e-9,
                 "{name}: {found:?} {account:?}"
             );
+        }
+    }
+}
+
+/// A rule that found nothing says of each Run which of its facts is why, and one that found something has no fact against it.
+#[test]
+fn every_rule_that_says_why_says_what_it_found() {
+    for (name, record) in recorded() {
+        let run = &record.run;
+        let case = Case::of(run);
+        for (cause, _) in plumb_diagnose::causes::all() {
+            let explanation = explain(&case, &run.findings, cause);
+            let is_not_found = matches!(
+                explanation.standing,
+                Standing::Absent | Standing::NotLookedFor(_)
+            );
+            let mut facts = explanation.facts.iter();
+            let says_why = facts.any(|fact| fact.state != State::Met);
+            if is_not_found && !explanation.facts.is_empty() {
+                assert!(says_why, "{name}: {cause:?} {:?}", explanation.facts);
+            }
         }
     }
 }

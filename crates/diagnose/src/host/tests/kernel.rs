@@ -180,6 +180,7 @@ fn what_was_counted_since_boot_is_as_grave_without_a_far_end() {
             local: &HostFacts::default(),
             far: None,
             asked: Some(&asked),
+            log: None,
         };
         let found = crate::rules::found(&case);
         found.iter().map(|f| f.severity).max()
@@ -217,6 +218,7 @@ fn what_was_counted_since_boot_holds_back_no_path() {
             local: &HostFacts::default(),
             far: None,
             asked: None,
+            log: None,
         };
         let found = crate::rules::found(&case);
         found.iter().map(|f| f.cause).collect::<Vec<_>>()
