@@ -138,7 +138,7 @@ pub(crate) fn worst<'a>(
 /// Whether this machine's own counters grew by half of what a finding says that the path lost, beside the measurement that
 /// it rests on: the path is not to be blamed then.
 pub(crate) fn accounts_for(case: &Case<'_>, finding: &Finding) -> bool {
-    let Some(evidence) = finding.evidence.first() else {
+    let Some(evidence) = finding.decisive() else {
         return false;
     };
     let Some(lost) = evidence.value.number().filter(|lost| *lost > 0.0) else {
@@ -192,7 +192,7 @@ fn of_all_packets(counted: Counted<'_>) -> f64 {
 /// Whether a finding accounts for a sign. One of counters that grew during the check does for about as many losses as
 /// were counted; one of the audit, which says how the machine is set, for any.
 pub(crate) fn explains(finding: &Finding, sign: &Sign) -> bool {
-    let Some(first) = finding.evidence.first() else {
+    let Some(first) = finding.decisive() else {
         return false;
     };
     let counted = first.field.starts_with("result.grown.");

@@ -100,7 +100,7 @@ fn waits_at_any_load(case: &Case<'_>, loaded: Loaded<'_>) -> bool {
 /// Whether a queue that is far too long brings such a sign about: it overflows, and delays the
 /// acknowledgements of the other direction.
 pub(crate) fn explains(finding: &Finding, sign: &Sign, direction: Direction) -> bool {
-    let first = finding.evidence.first();
+    let first = finding.decisive();
     let increase_s = first
         .and_then(|evidence| evidence.value.number())
         .unwrap_or(0.0);

@@ -56,7 +56,7 @@ pub(crate) fn examine(case: &Case<'_>, side: Side) -> Vec<Finding> {
 
 /// Whether a finding of such a buffer accounts for a sign: for the senders' waiting in the phase that it was found in.
 pub(crate) fn explains(finding: &Finding, sign: &Sign) -> bool {
-    let first = finding.evidence.first();
+    let first = finding.decisive();
     sign.kind == Kind::Window && first.is_some_and(|e| e.measurement == sign.evidence.measurement)
 }
 

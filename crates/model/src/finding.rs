@@ -39,6 +39,20 @@ pub struct Finding {
     pub kb: String,
 }
 
+impl Finding {
+    /// The evidence that decided: rules put it before what else they mention.
+    pub fn decisive(&self) -> Option<&Evidence> {
+        self.evidence.first()
+    }
+
+    /// The evidence that is of a field, such as `result.loss_ratio`.
+    pub fn evidence_of(&self, field: &str) -> Option<&Evidence> {
+        self.evidence
+            .iter()
+            .find(|evidence| evidence.field == field)
+    }
+}
+
 vocabulary! {
     /// What a host or a path is used for; a fault or a setting matters for some uses and not for others.
     pub enum PathKind {

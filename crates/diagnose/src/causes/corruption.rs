@@ -60,7 +60,7 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
         Kind::Window => false,
         Kind::ProbesLost => true,
         Kind::Retransmissions => {
-            let first = finding.evidence.first();
+            let first = finding.decisive();
             let found = first.and_then(|evidence| evidence.value.number());
             is_about(finding, sign) && found.is_some_and(|found| sign.ratio <= SENT_AGAIN * found)
         }

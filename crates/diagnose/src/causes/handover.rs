@@ -99,13 +99,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
                 "longest time in which no probe was answered, after which those sent meanwhile were answered at once",
                 HELD_S,
             ),
-            fact_of_series(
-                longest.measurement,
-                "rtt",
-                held_s / watched_s,
-                "share of the time in which nothing got through",
-                0.0,
-            ),
+            fact_of_series(longest.measurement, "rtt", held_s / watched_s, OF_TIME, 0.0),
         ],
         fixes: vec![Fix::advice(
             Actor::Provider,
@@ -116,6 +110,9 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
     }]
 }
 
+/// The rule of the evidence that has the share of the time, of the same field as the longest hold.
+const OF_TIME: &str = "share of the time in which nothing got through";
+
 fn explains(finding: &Finding, sign: &Sign) -> bool {
     match sign.kind {
         Kind::Stall | Kind::Unsteady | Kind::Collapse | Kind::Shortfall => true,
@@ -124,7 +121,8 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
         Kind::Retransmissions => {
             let held = finding
                 .evidence
-                .last()
+                .iter()
+                .find(|evidence| evidence.rule == OF_TIME)
                 .and_then(|evidence| evidence.value.number());
             held.is_some_and(|held| sign.ratio <= SENT_AGAIN * held)
         }

@@ -120,8 +120,7 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
         Kind::Stall | Kind::Unsteady | Kind::ProbesLost | Kind::Collapse | Kind::Shortfall => true,
         Kind::Retransmissions => {
             let lost = finding
-                .evidence
-                .last()
+                .evidence_of("result.loss_ratio")
                 .and_then(|evidence| evidence.value.number());
             lost.is_some_and(|lost| sign.ratio <= SENT_AGAIN * lost)
         }

@@ -141,7 +141,7 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
         Kind::ProbesLost => true,
         _ if !is_about(finding, sign) => false,
         Kind::Retransmissions => {
-            let first = finding.evidence.first();
+            let first = finding.decisive();
             let found = first.and_then(|evidence| evidence.value.number());
             found.is_some_and(|found| sign.ratio <= SENT_AGAIN * found)
         }

@@ -62,8 +62,7 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
         Kind::Shortfall => finding.severity > Severity::Info,
         Kind::Retransmissions => {
             let needed = finding
-                .evidence
-                .get(1)
+                .evidence_of("result.tcp.retransmits")
                 .and_then(|fact| fact.threshold.number());
             needed.is_some_and(|needed| sign.ratio <= needed)
         }

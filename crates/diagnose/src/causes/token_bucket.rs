@@ -48,7 +48,7 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
         && match sign.kind {
             Kind::Unsteady | Kind::Shortfall => true,
             Kind::Retransmissions | Kind::ProbesLost => {
-                let later = finding.evidence.get(1);
+                let later = finding.evidence_of("result.tcp.retransmits");
                 later.is_some_and(|later| later.value.number() < later.threshold.number())
             }
             _ => false,

@@ -41,7 +41,7 @@ const COUNTERS: [&str; 8] = [
 /// Whether a finding rests on what was counted since the machine booted, most of it at other times and for other
 /// programs. `plumb host --live` has the rates.
 pub(crate) fn is_of_counters(finding: &Finding) -> bool {
-    let first = finding.evidence.first();
+    let first = finding.decisive();
     first.is_some_and(|evidence| {
         let parts = evidence.field.split(['.', '[']);
         parts.into_iter().any(|part| COUNTERS.contains(&part))

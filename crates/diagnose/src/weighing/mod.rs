@@ -96,7 +96,7 @@ fn account(case: &Case<'_>, finding: &Finding, estimate: f64) -> Account {
     let setting = Setting::of(case);
     let entry: &Entry = causes::entry(finding.cause);
     let prior_bits = prior::bits(finding.cause, setting);
-    let first = finding.evidence.first();
+    let first = finding.decisive();
     let rule = first.map_or_else(String::new, |evidence| evidence.rule.clone());
     let mut terms = vec![
         Term {
