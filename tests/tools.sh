@@ -53,7 +53,7 @@ gcc                 gcc                 builds it
 SLOW_TOOLS='
 chromium            chromium            the page of plumb serve
 firefox-esr         firefox-esr         the page of plumb serve
-prometheus          prometheus          reads plumb watch, with the rules and the dashboard of contrib
+prometheus          prometheus          reads plumb watch, with the rules and the dashboard of contrib, and is sent to by it
 '
 # What is no program: flent plots with it, and NDT7 is spoken by it.
 LIBRARIES='

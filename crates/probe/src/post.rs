@@ -1,5 +1,6 @@
 //! A message sent to a web server by HTTP POST (RFC 9110, section 9.3.3), within a time, on a connection of its own.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use plumb_wire::http_head::{Head, MAX_HEAD_BYTES};
@@ -35,40 +36,112 @@ impl Post {
     /// # Errors
     /// When that does not happen within `timeout`: why, in words.
     pub fn send(&self, json: &str, trust: Option<&Trust>, timeout: Duration) -> Result<(), String> {
+        let fields = [("Content-Type", "application/json")];
+        let answer = self.exchange(&fields, json.as_bytes(), trust, timeout)?;
+        match answer.head.status {
+            200..=299 => Ok(()),
+            status => Err(format!("{} answers {status}", self.url.origin)),
+        }
+    }
+
+    /// Sends any body with these fields, beside the ones that every request has, and returns what is answered.
+    ///
+    /// # Errors
+    /// When nothing is answered within `timeout`: why, in words.
+    pub fn exchange(
+        &self,
+        fields: &[(&str, &str)],
+        body: &[u8],
+        trust: Option<&Trust>,
+        timeout: Duration,
+    ) -> Result<Answer, String> {
         let origin = &self.url.origin;
-        let mut connection = Connection::to(&origin.host, origin.port, Instant::now() + timeout)?;
-        let request = format!(
-            "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: plumb/{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-             Accept: */*\r\nConnection: close\r\n\r\n{json}",
+        let mut request = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: plumb/{}\r\nContent-Length: {}\r\nAccept: */*\r\nConnection: close\r\n",
             self.url.target,
             origin.authority(),
             env!("CARGO_PKG_VERSION"),
-            json.len()
+            body.len()
         );
+        for (name, value) in fields {
+            // The end of a line would begin another field.
+            if name.contains(char::is_control) || value.contains(char::is_control) {
+                return Err(format!(
+                    "the field {} has a control character",
+                    name.escape_debug()
+                ));
+            }
+            request += &format!("{name}: {value}\r\n");
+        }
+        request += "\r\n";
+        let mut connection = Connection::to(&origin.host, origin.port, Instant::now() + timeout)?;
         match (self.is_https(), trust) {
             (false, _) => {}
             (true, Some(trust)) => connection.begin_tls(&origin.host, trust)?,
             (true, None) => return Err("no server is believed over TLS".to_owned()),
         }
-        connection.send(request.as_bytes())?;
-        match status(&mut connection)? {
-            200..=299 => Ok(()),
-            status => Err(format!("{origin} answers {status}")),
-        }
+        connection.send(&[request.as_bytes(), body].concat())?;
+        answer(&mut connection)
     }
 }
 
-/// The status of the answer. It ends with the head, with the connection, or with the deadline.
-fn status(connection: &mut Connection) -> Result<u16, String> {
+impl fmt::Display for Post {
+    /// Scheme, host and port: what else a URL has may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.url.origin.fmt(f)
+    }
+}
+
+/// What a server answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub head: Head,
+    /// The first line of the body, shortened, where the status is none of success.
+    pub words: String,
+}
+
+/// Of a body so many bytes are read: a sentence that says what is wrong.
+const MOST_WORDS: usize = 1024;
+
+/// The same as people are shown it, in characters.
+const MOST_SHOWN: usize = 200;
+
+/// Reads an answer. Its head ends with an empty line, with the connection, or with the deadline.
+fn answer(connection: &mut Connection) -> Result<Answer, String> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 2048]);
-    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") && bytes.len() <= MAX_HEAD_BYTES {
+    let end_of = |bytes: &[u8]| bytes.windows(4).position(|end| end == b"\r\n\r\n");
+    while end_of(&bytes).is_none() && bytes.len() <= MAX_HEAD_BYTES {
         match connection.receive(&mut buffer)? {
             0 => break,
             count => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
         }
     }
     let head = Head::parse(&bytes).ok_or("what came back is not HTTP/1")?;
-    Ok(head.status)
+    let mut words = String::new();
+    if let (false, Some(end)) = ((200..=299).contains(&head.status), end_of(&bytes)) {
+        let mut body = bytes.split_off(end + 4);
+        let length = head
+            .field("content-length")
+            .and_then(|text| text.parse().ok());
+        let length: usize = length.unwrap_or(MOST_WORDS);
+        while body.len() < length.min(MOST_WORDS) {
+            // The status counts, whatever becomes of its words.
+            match connection.receive(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => body.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            }
+        }
+        let text = String::from_utf8_lossy(&body);
+        let mut lines = text.lines();
+        if head.field("transfer-encoding").is_some() {
+            // The length of the first chunk.
+            lines.next();
+        }
+        let line = lines.next().unwrap_or_default().trim();
+        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        words = line.chars().take(MOST_SHOWN).map(clean).collect();
+    }
+    Ok(Answer { head, words })
 }
 
 #[cfg(test)]
@@ -116,6 +189,8 @@ mod tests {
             done.clone().unwrap_err().ends_with("answers 503"),
             "{done:?}"
         );
+        let (_, done) = sent("HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\nno\x1b way\n.");
+        assert!(done.unwrap_err().ends_with("answers 400"));
         let (_, done) = sent("hello");
         assert_eq!(done, Err("what came back is not HTTP/1".to_owned()));
     }

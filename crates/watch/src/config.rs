@@ -17,6 +17,7 @@ use toml::Spanned;
 
 use crate::alarm::maintenance::Window;
 use crate::flows::settings::FlowSource;
+use crate::remote_write::settings::RemoteWrite;
 use crate::target::kind::EVERY;
 use crate::target::kinds;
 use crate::target::settings::{Entries, Settings, Wrong};
@@ -59,6 +60,8 @@ pub struct Config {
     pub deliveries: Vec<deliveries::Delivery>,
     /// When no alarm is raised, of the targets of these names; without names of all.
     pub maintenance: Vec<(Vec<String>, Window)>,
+    /// Where the metrics are sent.
+    pub remote_write: Option<RemoteWrite>,
     /// What the user should know of the file, though it is in order.
     pub warnings: Vec<String>,
 }
@@ -92,6 +95,7 @@ struct File {
     deliver: Vec<deliveries::Entry>,
     #[serde(default)]
     maintenance: Vec<alarms::Maintenance>,
+    remote_write: Option<Spanned<Entries>>,
 }
 
 #[derive(Deserialize)]
@@ -166,12 +170,18 @@ impl Config {
                 .window(&targets)
                 .map_err(|(span, why)| wrong(span, why))
         });
+        let remote_write = file.remote_write.as_ref().map(RemoteWrite::read);
+        let remote_write = remote_write
+            .transpose()
+            .map_err(|(span, why)| wrong(span, why))?;
         let warnings = targets.iter().filter_map(|target| {
             let why = target.kind.warning()?;
             Some(format!("{}: {why}", target.name))
         });
+        let of_remote_write = remote_write.iter().filter_map(RemoteWrite::warning);
         Ok(Self {
-            warnings: warnings.collect(),
+            warnings: warnings.chain(of_remote_write).collect(),
+            remote_write,
             sources: sources(&targets),
             maintenance: maintenance.collect::<Result<_, _>>()?,
             flows,

@@ -7,5 +7,5 @@ pub mod kinds;
 mod mail;
 pub mod message;
 pub mod retry;
-mod trust;
+pub(crate) mod trust;
 mod webhook;

@@ -1,6 +1,6 @@
 //! Measuring on a schedule: what to probe stands in one file ([`config`]) and is of a kind of [`target`], when in [`schedule`], the history is kept in
 //! one database ([`store`]), and [`page`] shows it, with its outages ([`outage`]) and alarms ([`alarm`]), which
-//! [`deliver`] sends. [`watching`] runs it all.
+//! [`deliver`] sends; [`remote_write`] sends the metrics. [`watching`] runs it all.
 
 pub mod alarm;
 pub mod availability;
@@ -11,10 +11,12 @@ pub mod distribution;
 pub mod export;
 pub mod flows;
 mod glob;
+mod metrics;
 pub mod month;
 pub mod outage;
 pub mod page;
 mod probe;
+pub mod remote_write;
 pub mod report;
 pub mod sample;
 pub mod schedule;

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::{Answer, Request};
 
 use crate::config::Config;
+use crate::metrics::families;
 use crate::store::Store;
 use crate::target::kind::now_us;
 
@@ -33,7 +34,10 @@ fn answer(config: &Config, request: &Request, now_s: i64) -> Answer {
         let store = Store::open_to_read(&config.store)?;
         match request.path.as_str() {
             "/" => overview::page(config, &store, now_s).map(|page| Some(Answer::html(page))),
-            "/metrics" => metrics::text(config, &store, now_s).map(|text| Some(Answer::text(text))),
+            "/metrics" => {
+                let families = families(config, &store, now_s)?;
+                Ok(Some(Answer::text(metrics::text(&families))))
+            }
             path if path.starts_with("/flows/") => {
                 let name = path.strip_prefix("/flows/").unwrap_or_default();
                 let Some(asked) = flows::Asked::of(request.query.as_deref()) else {

@@ -22,6 +22,7 @@ use crate::deliver::retry;
 use crate::flows::listening::{Heard, Listening};
 use crate::page;
 use crate::probe::{News, Prober};
+use crate::remote_write::sending::{self as remote_write, Sending};
 use crate::sample::Sample;
 use crate::schedule::Schedule;
 use crate::silence::Silence;
@@ -129,17 +130,22 @@ pub fn run(file: &Path, asked: &Asked, say: &dyn Fn(&str)) -> Result<(), WatchEr
         prober: Prober::new(None, sender),
         listening: listening(&config)?,
         flows_waiting: Vec::new(),
+        remote_write: None,
         config,
         say,
     };
     watching.prepare()?;
     watching.begin(Duration::ZERO)?;
     page::serve(listener, Arc::clone(&shown)).map_err(page_failed)?;
+    watching.begin_remote_write(&shown);
     say(&format!(
         "watching {}; the page is at http://{address}/",
         watching.config.summary()
     ));
     watching.until_stopped(file, asked, &shown);
+    if let Some(sending) = watching.remote_write.take() {
+        sending.end();
+    }
     let heard = watching.listening.end();
     watching.flows_waiting.extend(heard);
     watching.store.append_flows(&watching.flows_waiting)?;
@@ -202,6 +208,8 @@ struct Watching<'a> {
     listening: Listening,
     /// Minutes of flows that are not written yet.
     flows_waiting: Vec<Heard>,
+    /// Where the file had it once.
+    remote_write: Option<Sending>,
     say: &'a dyn Fn(&str),
 }
 
@@ -232,7 +240,30 @@ impl Watching<'_> {
         self.sweeps.resume(targets).map(drop)
     }
 
-    fn until_stopped(&mut self, file: &Path, asked: &Asked, shown: &Mutex<Arc<Config>>) {
+    /// Begins to send the metrics, where the file says so and it was not begun before.
+    fn begin_remote_write(&mut self, shown: &Arc<Mutex<Arc<Config>>>) {
+        if self.config.remote_write.is_none() || self.remote_write.is_some() {
+            return;
+        }
+        match Sending::begin(Arc::clone(shown)) {
+            Ok(sending) => self.remote_write = Some(sending),
+            Err(why) => (self.say)(&format!("remote write cannot begin: {why}")),
+        }
+    }
+
+    /// Says what is to be known of remote write.
+    fn hear_remote_write(&mut self) {
+        let sending = self.remote_write.iter();
+        let news: Vec<remote_write::News> = sending.flat_map(Sending::news).collect();
+        for one in news {
+            match one {
+                remote_write::News::Stuck(why) => self.complain_of("remote write", why),
+                remote_write::News::Lost(words) => (self.say)(&format!("remote write: {words}")),
+            }
+        }
+    }
+
+    fn until_stopped(&mut self, file: &Path, asked: &Asked, shown: &Arc<Mutex<Arc<Config>>>) {
         let begun = Instant::now();
         let (mut written, mut summed, mut sent) = (begun, None::<Instant>, begun);
         while !asked.stop.load(Ordering::Relaxed) {
@@ -250,6 +281,7 @@ impl Watching<'_> {
                 self.write();
                 self.write_flows();
                 self.resume_sweeps();
+                self.hear_remote_write();
             }
             if summed.is_none_or(|at| at.elapsed() >= SUM_UP_EVERY) {
                 summed = Some(Instant::now());
@@ -648,7 +680,7 @@ impl Watching<'_> {
     }
 
     /// Reads the file again; where it is wrong, what was in force stays in force.
-    fn reload(&mut self, file: &Path, now: Duration, shown: &Mutex<Arc<Config>>) {
+    fn reload(&mut self, file: &Path, now: Duration, shown: &Arc<Mutex<Arc<Config>>>) {
         let mut config = match Config::read(file) {
             Ok(config) => config,
             Err(why) => {
@@ -695,5 +727,6 @@ impl Watching<'_> {
         }
         (self.say)(&format!("read again: {}", self.config.summary()));
         *shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(self.config.clone());
+        self.begin_remote_write(shown);
     }
 }

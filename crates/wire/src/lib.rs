@@ -30,6 +30,7 @@ pub mod path_probe;
 pub mod pcapng;
 pub mod probe_key;
 pub mod recent;
+pub mod remote_write;
 pub mod rewrite;
 pub mod share;
 pub mod snmp;

@@ -1,4 +1,4 @@
-//! Whose certificates a delivery believes.
+//! Whose certificates are believed by what sends.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use plumb_probe::Trust;
 
 /// What a file says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Believed {
+pub(crate) enum Believed {
     /// Whom the system believes.
     System,
     /// What the authorities of this PEM file signed.
@@ -16,7 +16,7 @@ pub(super) enum Believed {
 
 impl Believed {
     /// Reads `ca` and `insecure`.
-    pub(super) fn read(ca: Option<PathBuf>, insecure: bool) -> Result<Self, String> {
+    pub(crate) fn read(ca: Option<PathBuf>, insecure: bool) -> Result<Self, String> {
         match (ca, insecure) {
             (Some(_), true) => Err(
                 "ca names who is believed, and insecure believes anyone: leave one of them out"
@@ -28,8 +28,8 @@ impl Believed {
         }
     }
 
-    /// Alarms are few: certificates are read each time rather than kept, so that a new one counts at once.
-    pub(super) fn trust(&self) -> Result<Trust, String> {
+    /// Messages are few: certificates are read each time rather than kept, so that a new one counts at once.
+    pub(crate) fn trust(&self) -> Result<Trust, String> {
         match self {
             Self::System => Trust::authorities(None).map_err(|error| error.to_string()),
             Self::Anyone => Trust::anyone().map_err(|error| error.to_string()),
@@ -44,7 +44,7 @@ impl Believed {
 }
 
 /// A file that a delivery reads, which does not depend on where plumb was begun.
-pub(super) fn absolute(key: &str, file: PathBuf) -> Result<PathBuf, String> {
+pub(crate) fn absolute(key: &str, file: PathBuf) -> Result<PathBuf, String> {
     match file.is_absolute() {
         true => Ok(file),
         false => Err(format!(

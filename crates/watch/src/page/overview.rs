@@ -3,13 +3,8 @@
 use super::words::{available, clock, escaped, in_path, lasted, moment, page as whole, percent};
 use crate::config::Config;
 use crate::distribution::Distribution;
+use crate::metrics::{DAY_S, NOW_S};
 use crate::store::{Store, StoreError};
-
-/// What counts as now, in seconds.
-pub(super) const NOW_S: i64 = 300;
-
-/// The time over which availability is shown, in seconds.
-pub(super) const DAY_S: i64 = 86_400;
 
 /// How often a browser loads the page again, in seconds.
 const AGAIN_S: u32 = 30;

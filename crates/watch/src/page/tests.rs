@@ -115,6 +115,38 @@ fn metrics_are_what_was_seen() {
     }
 }
 
+/// What is sent to others is counted where the file says that it is sent.
+#[test]
+fn what_waits_to_be_sent_is_among_the_metrics() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[store]\npath = \"w.db\"\n[remote_write]\nurl = \"http://127.0.0.1:9/\"\n[[target]]\nname = \"a\"\nhost = \"127.0.0.1\"\nprobe = \"icmp\"\n";
+    let mut config = Config::parse(text).unwrap();
+    config.store = folder.path().join("w.db");
+    drop(Store::open(&config.store).unwrap());
+    let metrics = |config: &Config| {
+        let answer = answer(config, &Request::asking("/metrics", None), NOW_S);
+        assert_eq!(answer.status, "200 OK");
+        answer.body
+    };
+    let queue = folder.path().join("w.db.remote-write");
+    // Before the first round, and where it cannot be read, the others are there all the same.
+    assert!(!metrics(&config).contains("remote_write"));
+    std::fs::write(&queue, "no queue").unwrap();
+    assert!(metrics(&config).contains("plumb_watch_up"));
+    std::fs::remove_file(&queue).unwrap();
+    drop(crate::remote_write::queue::Queue::open(&queue).unwrap());
+    let text = metrics(&config);
+    for line in [
+        "# TYPE plumb_watch_remote_write_samples_total counter\n",
+        "plumb_watch_remote_write_samples_total{result=\"given_up\"} 0\n",
+        "plumb_watch_remote_write_waiting_bytes 0\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    config.remote_write = None;
+    assert!(!metrics(&config).contains("remote_write"));
+}
+
 #[test]
 fn a_device_lists_its_series_by_names_that_it_chose() {
     let folder = tempfile::tempdir().unwrap();
@@ -226,7 +258,7 @@ fn flows_have_a_page_by_range_and_dimension_and_a_document() {
 /// The rules and the dashboard of `contrib`; a slow test runs them in a real Prometheus.
 #[test]
 fn contrib_asks_for_metrics_that_exist() {
-    let here = concat!(include_str!("metrics.rs"), include_str!("../unit.rs"));
+    let here = concat!(include_str!("../metrics.rs"), include_str!("../unit.rs"));
     let files = [
         include_str!("../../../../contrib/prometheus/plumb-watch.rules.yml"),
         include_str!("../../../../contrib/grafana/plumb-watch.json"),

@@ -4,3 +4,4 @@
 
 mod device;
 mod flows;
+mod remote_write;

@@ -1,4 +1,9 @@
-"""Runs what `contrib` asks of Prometheus: prometheus.py RULES DASHBOARD. Prints what is wrong, a line each, and ends with 1."""
+"""Asks Prometheus. Prints what is wrong, a line each, and ends with 1.
+
+prometheus.py RULES DASHBOARD    runs what `contrib` asks of it
+prometheus.py --sent SINCE       waits for the target "alive", of which samples have to be there from before that time, s since 1970
+prometheus.py --gone TARGET      waits until that target is there no more
+"""
 
 import json
 import sys
@@ -38,7 +43,31 @@ def values(query):
     return found and found["result"]
 
 
+def sent(since):
+    until("a sample arrives", lambda: values('plumb_watch_up{target="alive"} == 1'))
+    until("what waited arrives", lambda: min(seen("alive"), default=since) < since)
+    until("a sample from after that arrives", lambda: max(seen("alive"), default=0) > since)
+    labels = values('plumb_watch_rtt_seconds{target="alive",quantile="0.5"}')[0]["metric"]
+    expected = {"job": "plumb-watch", "instance": "here", "probe": "icmp"}
+    return [f"{labels} without {name}" for name, value in expected.items() if labels.get(name) != value]
+
+
+def seen(target):
+    found = values(f'plumb_watch_up{{target="{target}"}}[5m]')
+    return [at for at, _ in found[0]["values"]] if found else []
+
+
+def gone(target):
+    # Prometheus takes a series without samples for gone after 5 minutes, and one that is marked at once.
+    until("the target is gone", lambda: not values(f'plumb_watch_up{{target="{target}"}}'))
+    return [] if values('plumb_watch_up{target="alive"}') else ["the other one is gone too"]
+
+
 def main():
+    if sys.argv[1] in ("--sent", "--gone"):
+        wrong = sent(float(sys.argv[2])) if sys.argv[1] == "--sent" else gone(sys.argv[2])
+        print("\n".join(wrong))
+        return 1 if wrong else 0
     rules_file, dashboard = sys.argv[1:]
     until("plumb watch is scraped", lambda: values("plumb_watch_up == 1"))
     until("round trips are scraped", lambda: values('plumb_watch_rtt_seconds{quantile="0.5"}'))

@@ -1,4 +1,5 @@
-//! What `contrib` has for Prometheus and Grafana, in a real Prometheus that scrapes a real `plumb watch`.
+//! What `contrib` has for Prometheus and Grafana, in a real Prometheus that scrapes a real `plumb watch`; and one to which that
+//! sends by itself.
 
 use std::fs;
 use std::process::Command;
@@ -75,4 +76,63 @@ fn every_query_of_the_rules_and_the_dashboard_has_an_answer() {
     let said = format!("{}{}", stdout(&output), stderr(&output));
     assert!(output.status.success(), "{said}");
     assert!(said.contains("7 rules, 13 panels"), "{said}");
+}
+
+/// Where the metrics are sent.
+const REMOTE_WRITE: &str = r#"
+[remote_write]
+url = "http://127.0.0.1:9090/api/v1/write"
+interval = "1s"
+labels = { instance = "here" }
+"#;
+
+/// Prometheus is there later than plumb; then a target goes.
+const SENT: &str = r#"
+cd "$FOLDER"
+ip link set lo up
+"$PLUMB" watch w.toml > watch.said 2>&1 &
+trap 'kill $(jobs -p); wait' EXIT
+for _ in $(seq 100); do
+    ! grep -q 'nothing is sent yet' watch.said || break
+    sleep 0.1
+done
+sleep 3
+since=$(date +%s.%N)
+prometheus --config.file=p.yml --storage.tsdb.path=data --web.listen-address=127.0.0.1:9090 \
+    --web.enable-remote-write-receiver > prometheus.said 2>&1 &
+python3 "$QUERIES" --sent "$since" && {
+    cp without.toml w.toml
+    kill -HUP %1
+    python3 "$QUERIES" --gone dead
+}
+status=$?
+[ "$status" = 0 ] || tail -n 20 watch.said prometheus.said >&2
+! grep 'refused, and dropped' watch.said || exit 1
+exit "$status"
+"#;
+
+#[test]
+#[ignore = "slow: needs Prometheus"]
+fn what_is_sent_arrives_and_what_is_gone_is_gone() {
+    need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let (without, _) = WATCHED.rsplit_once("[[target]]").unwrap();
+    fs::write(path.join("w.toml"), format!("{WATCHED}{REMOTE_WRITE}")).unwrap();
+    fs::write(
+        path.join("without.toml"),
+        format!("{without}{REMOTE_WRITE}"),
+    )
+    .unwrap();
+    fs::write(path.join("p.yml"), "global: {}\n").unwrap();
+    let queries = repository().join("crates/plumb/tests/it/slow/prometheus.py");
+    let output = output_of(
+        Command::new("unshare")
+            .args(["--net", "bash", "-c", SENT])
+            .env("FOLDER", path)
+            .env("PLUMB", PLUMB)
+            .env("QUERIES", queries),
+    );
+    let said = format!("{}{}", stdout(&output), stderr(&output));
+    assert!(output.status.success(), "{said}");
 }
