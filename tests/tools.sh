@@ -34,6 +34,7 @@ lz4                 lz4                 packs captures
 tcpdump             tcpdump             compared with filters of plumb capture
 curl                curl                downloads from plumb serve, and uploads to it
 snmpd               snmpd               a device for plumb watch
+freeradius          freeradius          a RADIUS server for plumb watch
 softflowd           softflowd           exports flows to plumb watch
 nfcapd              nfdump              exports flows again, and compared with plumb watch flows
 nginx               nginx-light         pages for plumb page, HTTP/1.1 and HTTP/2

@@ -10,6 +10,7 @@ mod ntp;
 mod one_way;
 mod page;
 mod path;
+mod radius;
 mod rate;
 mod round_trip;
 pub(crate) mod series;

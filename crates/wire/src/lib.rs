@@ -29,6 +29,7 @@ pub mod page;
 pub mod path_probe;
 pub mod pcapng;
 pub mod probe_key;
+pub mod radius;
 pub mod recent;
 pub mod remote_write;
 pub mod rewrite;

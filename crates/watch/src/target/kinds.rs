@@ -2,7 +2,9 @@
 
 use super::kind::Kind;
 use super::settings::{Settings, Wrong};
-use super::{certificate, command, device, mtu, ntp, one_way, page, path, rate, round_trip, smtp};
+use super::{
+    certificate, command, device, mtu, ntp, one_way, page, path, radius, rate, round_trip, smtp,
+};
 
 /// Reads the settings of a target, without those that all kinds have.
 type Read = fn(&mut Settings) -> Result<Box<dyn Kind>, Wrong>;
@@ -10,7 +12,7 @@ type Read = fn(&mut Settings) -> Result<Box<dyn Kind>, Wrong>;
 /// A kind with its settings, and its name.
 type Named = (&'static str, Box<dyn Kind>);
 
-const KINDS: [(&str, Read); 18] = [
+const KINDS: [(&str, Read); 19] = [
     ("icmp", round_trip::icmp),
     ("tcp", round_trip::tcp),
     ("dns", round_trip::dns),
@@ -27,6 +29,7 @@ const KINDS: [(&str, Read); 18] = [
     ("certificate", certificate::read),
     ("smtp", smtp::read),
     ("ntp", ntp::read),
+    ("radius", radius::read),
     ("page", page::read),
     ("command", command::read),
 ];

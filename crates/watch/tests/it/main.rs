@@ -4,4 +4,5 @@
 
 mod device;
 mod flows;
+mod radius;
 mod remote_write;
