@@ -59,13 +59,15 @@ pub struct Phase {
     rpm_method: &'static str,
 }
 
-/// What the first load of a Run carried in bit/s, without slow start where it was long enough to separate it; `None`
-/// without any.
-pub fn carried_bps(run: &Run) -> Option<f64> {
+/// What the first load of a Run in that direction carried in bit/s, without slow start where it was long enough to separate it;
+/// `None` without any.
+pub fn carried_bps(run: &Run, direction: Direction) -> Option<f64> {
     run.measurements
         .iter()
         .find_map(|measured| match &measured.outcome {
-            Outcome::Throughput(carried) => Some(carried.steady_bps.unwrap_or(carried.bps)),
+            Outcome::Throughput(carried) if carried.direction == direction => {
+                Some(carried.steady_bps.unwrap_or(carried.bps))
+            }
             _ => None,
         })
 }

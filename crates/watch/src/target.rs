@@ -5,6 +5,8 @@ mod command;
 pub mod device;
 pub mod kind;
 pub(crate) mod kinds;
+mod load;
+mod loading;
 mod mtu;
 mod ntp;
 mod one_way;

@@ -159,7 +159,7 @@ fn text(targets: &[Target], store: &str) -> String {
         );
     }
     text + "\n# More probes: tcp (with port = 443), dns (ask = \"example.net\"), http and https (ask = \"/\"), path (its route), certificate\n\
-            # (days left), smtp, radius; with plumb serve at the host: udp, stamp, one-way and rate (direction = \"down\"); and command.\n\
+            # (days left), smtp, radius; with plumb serve at the host: udp, stamp, one-way and rate (direction = \"down\"), load; and command.\n\
             # Switches and routers, by SNMP: [[device]] with name, host and community_file, or user.\n\
             # To a Prometheus: [remote_write] with url = \"https://prometheus.example.net/api/v1/write\".\n"
 }

@@ -245,3 +245,64 @@ fn routes_delays_rates_and_numbers_are_those_of_the_network() {
     let value = metric(&metrics, "rate_bits_per_second", "budget", "0.5");
     assert!(value > 1e6 && value < payload * 1.1, "{value}");
 }
+
+/// Looks until the measurement is there, for half a minute.
+const LOADED: &str = r#"
+cd "$FOLDER"
+trap 'cat said >&2' ERR
+plumb watch w.toml 2> said &
+watch=$!
+for _ in $(seq 60); do
+    sleep 0.5
+    curl -sf http://127.0.0.1:7590/metrics > metrics
+    ! grep -q 'target="line rate down"' metrics || break
+done
+kill -TERM $watch
+wait $watch
+echo "ended $?"
+"#;
+
+/// A queue of 100 ms upwards, and of 50 ms downwards.
+#[test]
+fn a_path_under_load_shows_the_queue_of_each_direction() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "[store]\npath = \"w.db\"\n[[target]]\nname = \"line\"\nhost = \"server\"\nprobe = \"load\"\n\
+                bytes_a_day = \"100GB\"\nlasts = \"6s\"\nevery = \"20m\"\n";
+    fs::write(folder.path().join("w.toml"), file).unwrap();
+    let mut net = Network::default();
+    net.node("client", "forward = false").node("server", "");
+    net.serves("server").without_ipv6();
+    let direction = |queue: &str| {
+        format!(
+            "[{{ type = \"shaper\", rate = \"20mbit\", framing = \"ethernet\", queue = {{ type = \"fifo\", limit = \"{queue}\" }} }}, {{ type = \"delay\", delay = \"10ms\" }}]"
+        )
+    };
+    let (up, down) = (direction("100ms"), direction("50ms"));
+    net.link(
+        "line",
+        ["client", "server"],
+        &format!("up = {up}\ndown = {down}"),
+    );
+    let script = format!("set -e; FOLDER='{}'\n{LOADED}", folder.path().display());
+    let slot = slots::take(Weight::Slow);
+    let (said, _) = net.script(&script);
+    drop(slot);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let log = read("said");
+    assert!(said.contains("ended 0"), "{said}{log}");
+    let metrics = read("metrics");
+    let of = |name, target| metric(&metrics, name, target, "0.5");
+    let idle_s = of("rtt_seconds", "line idle");
+    assert!((0.02..0.022).contains(&idle_s), "{idle_s} {log}");
+    // CUBIC empties a quarter to a half of a full queue when it loses something.
+    let up_s = of("rtt_seconds", "line up");
+    let down_s = of("rtt_seconds", "line down");
+    assert!((0.07..0.125).contains(&up_s), "{up_s} {log}");
+    assert!((0.045..0.075).contains(&down_s), "{down_s} {log}");
+    assert_eq!(of("rtt_seconds", "line"), up_s);
+    let payload = 20e6 * 1448.0 / 1538.0;
+    for direction in ["line rate up", "line rate down"] {
+        let share = of("rate_bits_per_second", direction) / payload;
+        assert!((0.9..1.02).contains(&share), "{direction}: {share} {log}");
+    }
+}

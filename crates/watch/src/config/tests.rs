@@ -220,6 +220,8 @@ fn each_kind_is_read_and_refuses_what_is_of_another() {
         ("path", "", Unit::Seconds),
         ("smtp", "", Unit::Seconds),
         ("certificate", "", Unit::Days),
+        ("radius", "secret_file = \"/f\"", Unit::Seconds),
+        ("load", "", Unit::Seconds),
         ("rate", "direction = \"down\"", Unit::BitsPerSecond),
         ("command", "command = [\"true\"]", Unit::Number),
     ] {
@@ -242,7 +244,7 @@ fn each_kind_is_read_and_refuses_what_is_of_another() {
         ),
         (
             target("rate", "direction = \"up\"\nevery = \"20s\""),
-            "`every = \"20s\"`: a rate is measured a tenth of the time",
+            "`every = \"20s\"`: a path is loaded a tenth of the time",
         ),
         (
             target("path", "every = \"20s\"").replace("192.168.1.1", "h"),

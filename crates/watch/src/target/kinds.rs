@@ -3,7 +3,8 @@
 use super::kind::Kind;
 use super::settings::{Settings, Wrong};
 use super::{
-    certificate, command, device, mtu, ntp, one_way, page, path, radius, rate, round_trip, smtp,
+    certificate, command, device, load, mtu, ntp, one_way, page, path, radius, rate, round_trip,
+    smtp,
 };
 
 /// Reads the settings of a target, without those that all kinds have.
@@ -12,7 +13,7 @@ type Read = fn(&mut Settings) -> Result<Box<dyn Kind>, Wrong>;
 /// A kind with its settings, and its name.
 type Named = (&'static str, Box<dyn Kind>);
 
-const KINDS: [(&str, Read); 19] = [
+const KINDS: [(&str, Read); 20] = [
     ("icmp", round_trip::icmp),
     ("tcp", round_trip::tcp),
     ("dns", round_trip::dns),
@@ -26,6 +27,7 @@ const KINDS: [(&str, Read); 19] = [
     ("path", path::read),
     ("mtu", mtu::read),
     ("rate", rate::read),
+    ("load", load::read),
     ("certificate", certificate::read),
     ("smtp", smtp::read),
     ("ntp", ntp::read),
