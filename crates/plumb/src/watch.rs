@@ -38,7 +38,7 @@ Examples:
   curl http://127.0.0.1:7590/metrics                    for Prometheus
 
 Limits: three probes in a row without an answer are an outage; its beginning and end are the times of probes, so it is known to the \
-interval. The page has no login and is for this machine unless the file says otherwise. See `plumb explain watch`.";
+interval. The page is for this machine, and without a login, unless the file says otherwise. See `plumb explain watch`.";
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

@@ -15,6 +15,7 @@ use plumb_model::units::parse_duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::access::Access;
 use crate::alarm::maintenance::Window;
 use crate::flows::settings::FlowSource;
 use crate::remote_write::settings::RemoteWrite;
@@ -50,6 +51,8 @@ pub struct Config {
     pub store: PathBuf,
     /// Where the page is served.
     pub listen: SocketAddr,
+    /// Who sees the page; everyone who reaches it, where nothing is said.
+    pub access: Option<Access>,
     pub targets: Vec<Target>,
     /// Targets that have series, which are few.
     sources: Vec<Target>,
@@ -82,7 +85,7 @@ pub enum ConfigError {
 #[serde(deny_unknown_fields)]
 struct File {
     store: Store,
-    page: Option<Page>,
+    page: Option<Spanned<Page>>,
     #[serde(default)]
     target: Vec<Spanned<Entries>>,
     #[serde(default)]
@@ -108,6 +111,9 @@ struct Store {
 #[serde(deny_unknown_fields)]
 struct Page {
     listen: Option<SocketAddr>,
+    keys_file: Option<PathBuf>,
+    proxy_header: Option<String>,
+    proxies: Option<Vec<String>>,
 }
 
 impl Config {
@@ -124,6 +130,10 @@ impl Config {
             .map_err(|why| ConfigError::Wrong(format!("{}: {why}", path.display())))?;
         if let Some(folder) = path.parent() {
             config.store = folder.join(&config.store);
+            config.access = config.access.map(|access| access.in_folder(folder));
+        }
+        if let Some(access) = &config.access {
+            access.keys().map_err(ConfigError::Wrong)?;
         }
         Ok(config)
     }
@@ -170,6 +180,13 @@ impl Config {
                 .window(&targets)
                 .map_err(|(span, why)| wrong(span, why))
         });
+        let page = file.page.as_ref().map(Spanned::get_ref);
+        let access = page.map(|page| {
+            let proxies = page.proxies.as_deref();
+            Access::read(page.keys_file.clone(), page.proxy_header.clone(), proxies)
+        });
+        let span = || file.page.as_ref().map(Spanned::span).unwrap_or_default();
+        let access = access.transpose().map_err(|why| wrong(span(), why))?;
         let remote_write = file.remote_write.as_ref().map(RemoteWrite::read);
         let remote_write = remote_write
             .transpose()
@@ -188,7 +205,8 @@ impl Config {
             alarms: rules,
             deliveries: sent_by,
             store: file.store.path.into_inner(),
-            listen: file.page.and_then(|page| page.listen).unwrap_or(LISTEN),
+            listen: page.and_then(|page| page.listen).unwrap_or(LISTEN),
+            access: access.flatten(),
             targets,
         })
     }
@@ -196,6 +214,24 @@ impl Config {
     /// The series of a target that has this name, as a target of its own; `None` where none has one of that name.
     pub fn series(&self, name: &str) -> Option<Target> {
         series(&self.sources, name)
+    }
+
+    /// What of it those see who see these groups alone.
+    pub(crate) fn of_groups(&self, groups: &[String]) -> Self {
+        let mut part = self.clone();
+        part.targets.retain(|target| {
+            let group = target.group.as_ref();
+            group.is_some_and(|group| groups.contains(group))
+        });
+        part.sources = sources(&part.targets);
+        part.flows.clear();
+        part.remote_write = None;
+        part
+    }
+
+    /// Whether that is the name of a target, or of a series of one.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.targets.iter().any(|target| target.name == name) || self.series(name).is_some()
     }
 
     /// The routers that a target is behind, the nearest first.

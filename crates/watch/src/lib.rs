@@ -2,6 +2,7 @@
 //! one database ([`store`]), and [`page`] shows it, with its outages ([`outage`]) and alarms ([`alarm`]), which
 //! [`deliver`] sends; [`remote_write`] sends the metrics. [`watching`] runs it all.
 
+pub mod access;
 pub mod alarm;
 pub mod availability;
 mod columns;

@@ -4,6 +4,7 @@ mod flow_chart;
 mod flows;
 mod graph;
 mod http;
+mod login;
 mod metrics;
 mod overview;
 mod range;
@@ -13,7 +14,8 @@ pub(crate) mod words;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::{Answer, Request};
+use http::{Answer, Method, Request};
+use login::{Entry, Gate};
 
 use crate::config::Config;
 use crate::metrics::families;
@@ -22,18 +24,41 @@ use crate::target::kind::now_us;
 
 /// Serves the page in threads of its own until the process ends.
 pub(crate) fn serve(listener: TcpListener, config: Arc<Mutex<Arc<Config>>>) -> std::io::Result<()> {
+    let gate = Gate::new()?;
     http::serve(listener, move |request| {
         let config = Arc::clone(&config.lock().unwrap_or_else(PoisonError::into_inner));
-        answer(&config, request, now_us() / 1_000_000)
+        entered(&config, &gate, request, now_us() / 1_000_000)
     })
 }
 
-/// The answer to a request at that time of day, s since 1970.
-fn answer(config: &Config, request: &Request, now_s: i64) -> Answer {
+/// The answer to a request at that time of day, s since 1970, to who may see it.
+fn entered(config: &Config, gate: &Gate, request: &Request, now_s: i64) -> Answer {
+    let Some(access) = &config.access else {
+        return answer(config, true, request, now_s);
+    };
+    match gate.enter(access, request, now_s) {
+        Err(why) => Answer::failed(&why),
+        Ok(Entry::Answered(answer)) => answer,
+        Ok(Entry::Seen(who)) if who.groups.is_empty() => answer(config, true, request, now_s),
+        Ok(Entry::Seen(who)) => answer(&config.of_groups(&who.groups), false, request, now_s),
+    }
+}
+
+/// The answer to a request at that time of day, s since 1970. Where not all is seen, the configuration is what is.
+fn answer(config: &Config, is_all: bool, request: &Request, now_s: i64) -> Answer {
+    if request.method == Method::Post {
+        return Answer::not_so();
+    }
     let read = || {
         let store = Store::open_to_read(&config.store)?;
         match request.path.as_str() {
-            "/" => overview::page(config, &store, now_s).map(|page| Some(Answer::html(page))),
+            "/" => {
+                let page = overview::page(config, is_all, &store, now_s)?;
+                Ok(Some(Answer::html(page)))
+            }
+            path if !is_all && (path.starts_with("/flows/") || path.starts_with("/json/")) => {
+                Ok(None)
+            }
             "/metrics" => {
                 let families = families(config, &store, now_s)?;
                 Ok(Some(Answer::text(metrics::text(&families))))

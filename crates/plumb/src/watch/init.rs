@@ -145,7 +145,7 @@ fn text(targets: &[Target], store: &str) -> String {
     let mut text = format!(
         "# What plumb watches. All that a target may have: plumb explain watch\n\n\
          [store]\n# Where the history is kept; a relative path counts from the folder of this file.\npath = \"{store}\"\n\n\
-         [page]\n# Every client that reaches this address sees the page, without a login.\nlisten = \"127.0.0.1:7590\"\n"
+         [page]\n# Every client that reaches this address sees the page, unless keys_file = \"FILE\" says who has a key.\nlisten = \"127.0.0.1:7590\"\n"
     );
     for target in targets {
         let quoted = |text: &str| toml::Value::from(text).to_string();

@@ -233,6 +233,14 @@ fn each_kind_is_read_and_refuses_what_is_of_another() {
     }
     for (text, words) in [
         (target("one-way", ""), "it lacks direction"),
+        (
+            format!("[page]\nproxy_header = \"X-User\"\n{}", target("icmp", "")),
+            "`[page]`: proxy_header and proxies belong together",
+        ),
+        (
+            format!("[remote_write]\nurl = \"h\"\n{}", target("icmp", "")),
+            "`url = \"h\"`: ",
+        ),
         (target("udp-port", ""), "udp-port needs a port"),
         (
             target("command", "command = []"),

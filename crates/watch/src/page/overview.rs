@@ -9,9 +9,17 @@ use crate::store::{Store, StoreError};
 /// How often a browser loads the page again, in seconds.
 const AGAIN_S: u32 = 30;
 
-pub(super) fn page(config: &Config, store: &Store, now_s: i64) -> Result<String, StoreError> {
+/// Where not all is seen, what the configuration has not is not.
+pub(super) fn page(
+    config: &Config,
+    is_all: bool,
+    store: &Store,
+    now_s: i64,
+) -> Result<String, StoreError> {
     let mut wrong = String::new();
-    for alarm in store.standing()? {
+    let mut standing = store.standing()?;
+    standing.retain(|alarm| is_all || config.knows(&alarm.target));
+    for alarm in standing {
         let since = clock(alarm.since_s, now_s);
         wrong += &format!(
             "<li class=\"bad\"><a href=\"/target/{}\">{}</a>: {} since {since} (alarm {})</li>\n",
@@ -71,7 +79,14 @@ pub(super) fn page(config: &Config, store: &Store, now_s: i64) -> Result<String,
         );
     }
     let mut flows = String::new();
-    for (name, ..) in store.flow_sources()? {
+    if config.access.is_some() {
+        flows += "<p><a href=\"/login\">Log in or out</a></p>\n";
+    }
+    let sources = match is_all {
+        true => store.flow_sources()?,
+        false => Vec::new(),
+    };
+    for (name, ..) in sources {
         let link = format!(
             "<a href=\"/flows/{}\">{}</a>",
             in_path(&name),

@@ -40,7 +40,7 @@ fn answered(path: &str, query: Option<&str>) -> Answer {
         )
         .unwrap();
     let request = Request::asking(path, query);
-    answer(&config, &request, NOW_S)
+    answer(&config, true, &request, NOW_S)
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn what_waits_to_be_sent_is_among_the_metrics() {
     config.store = folder.path().join("w.db");
     drop(Store::open(&config.store).unwrap());
     let metrics = |config: &Config| {
-        let answer = answer(config, &Request::asking("/metrics", None), NOW_S);
+        let answer = answer(config, true, &Request::asking("/metrics", None), NOW_S);
         assert_eq!(answer.status, "200 OK");
         answer.body
     };
@@ -170,7 +170,7 @@ fn a_device_lists_its_series_by_names_that_it_chose() {
     store
         .note_state("sw1 port <i>/1 state", (NOW_S - 30) * 1_000_000, "up")
         .unwrap();
-    let asked = |path: &str| answer(&config, &Request::asking(path, None), NOW_S).body;
+    let asked = |path: &str| answer(&config, true, &Request::asking(path, None), NOW_S).body;
     let page = asked("/target/sw1");
     let row = "<a href=\"/target/sw1%20port%20%3Ci%3E%2F1%20in\">port &lt;i&gt;/1 in</a></td><td>1.00 Mbit/s</td>";
     assert!(page.contains(row) && page.contains("<td>up</td>"), "{page}");
@@ -212,7 +212,7 @@ fn of_flows(path: &str, query: Option<&str>) -> Answer {
         };
         store.append_flows(&[heard]).unwrap();
     }
-    answer(&config, &Request::asking(path, query), NOW_S)
+    answer(&config, true, &Request::asking(path, query), NOW_S)
 }
 
 #[test]
