@@ -181,9 +181,9 @@ fn the_confidence_of_every_recorded_finding_can_be_followed() {
     }
 }
 
-/// A rule that found nothing says of each Run which of its facts is why, and one that found something has no fact against it.
+/// A rule that records facts and found nothing has one that is not as a finding needs it, or was not measured.
 #[test]
-fn every_rule_that_says_why_says_what_it_found() {
+fn every_rule_that_records_its_facts_says_why_it_found_nothing() {
     for (name, record) in recorded() {
         let run = &record.run;
         let case = Case::of(run);
