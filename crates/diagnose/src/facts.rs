@@ -219,6 +219,19 @@ impl<'a> Recorder<'a> {
         holds
     }
 
+    /// What a rule found that compares nothing with a bound: whether it had what it reads, and what it looks for there.
+    pub(crate) fn found<T>(
+        self,
+        (name, is_measured): (&'static str, bool),
+        statement: &'static str,
+        found: Vec<T>,
+    ) -> Vec<T> {
+        if self.known(name, is_measured.then_some(())).is_some() {
+            self.is(statement, !found.is_empty());
+        }
+        found
+    }
+
     fn compare(self, name: &'static str, value: Quantity, relation: Relation, bound: f64) -> bool {
         let holds = relation.holds(value.value, bound);
         self.keep(name, state(holds), Some((value, relation, bound)));

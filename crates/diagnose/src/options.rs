@@ -33,7 +33,14 @@ impl TcpOption {
     /// so that the direction in which it costs most says it all.
     pub(crate) fn stripped(&self, case: &Case<'_>) -> Vec<Finding> {
         let offered = |host: &HostFacts| (self.offered)(host) == Some(true);
-        if !offered(case.local) || !case.far.map_or(self.is_usual, offered) {
+        let facts = case.facts(None);
+        let both = offered(case.local) && case.far.map_or(self.is_usual, offered);
+        let streams = case.carried_any().then_some(());
+        if facts
+            .known("options of a load's streams", streams)
+            .is_none()
+            || !facts.is("both hosts are set to offer this one", both)
+        {
             return Vec::new();
         }
         let (confidence, though) = match case.far {
@@ -74,6 +81,7 @@ impl TcpOption {
             )],
             kb: "tcp-buffers".to_owned(),
         });
+        facts.is("the handshakes of a load lack it", found.is_some());
         found.into_iter().collect()
     }
 }

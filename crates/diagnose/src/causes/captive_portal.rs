@@ -19,7 +19,15 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::TransparentProxy,
         "there the answer is a server's, and sends nowhere else",
     )],
-    examine: |case| examine(case).into_iter().collect(),
+    examine: |case| {
+        let found = examine(case).into_iter().collect();
+        let measured = (
+            "a connection to an address that no host has",
+            case.ports().any(|port| port.is_nobodys()),
+        );
+        let statement = "it was answered, and sent elsewhere by HTTP";
+        case.facts(None).found(measured, statement, found)
+    },
     explains: every_sign,
     ..Entry::PLAIN
 };

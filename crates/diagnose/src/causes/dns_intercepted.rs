@@ -19,10 +19,17 @@ pub(crate) const CAUSE: Entry = Entry {
     )],
     yields_to: &[Cause::CaptivePortal],
     examine: |case| {
-        case.name_servers()
+        let found = case
+            .name_servers()
             .find_map(intercepted)
             .into_iter()
-            .collect()
+            .collect();
+        let measured = (
+            "questions to an address that no resolver has",
+            case.name_servers().any(|names| names.is_nobodys()),
+        );
+        let statement = "they are answered";
+        case.facts(None).found(measured, statement, found)
     },
     ..Entry::PLAIN
 };

@@ -24,7 +24,12 @@ pub(crate) const CAUSE: Entry = Entry {
         "there the second NAT is the provider's, with an address of 100.64.0.0/10",
     )],
     yields_to: &[Cause::ProviderNat],
-    examine: |case| case.routes().filter_map(found).collect(),
+    examine: |case| {
+        let found = case.routes().filter_map(found).collect();
+        let measured = ("the routers of the path", case.routes().next().is_some());
+        let statement = "the first two hops have private addresses, towards a public one";
+        case.facts(None).found(measured, statement, found)
+    },
     ..Entry::PLAIN
 };
 

@@ -12,8 +12,13 @@ pub(crate) const CAUSE: Entry = Entry {
     vanishes: "hops before the one that changes it quote it as it was sent, or one end receives another value than the other sent",
     needs: &[Need::QuotedHeaders],
     examine: |case| {
-        let of_route = |route| altered(route, AlteredField::Dscp, Cause::DscpChanged, "DSCP");
-        case.routes().flat_map(of_route).collect()
+        let found = case
+            .routes()
+            .flat_map(|route| altered(route, AlteredField::Dscp, Cause::DscpChanged, "DSCP"))
+            .collect();
+        let measured = ("the routers of the path", case.routes().next().is_some());
+        let statement = "routers quote, or the responder received, another DSCP than was sent";
+        case.facts(None).found(measured, statement, found)
     },
     ..Entry::PLAIN
 };

@@ -33,7 +33,16 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss takes some handshakes, and not the first packet of each",
     )],
-    examine: |case| examine(case).into_iter().collect(),
+    examine: |case| {
+        let found = examine(case).into_iter().collect();
+        let measured = (
+            "connections to a port of the far end",
+            case.ports().any(|port| port.result.connect_s.is_some()),
+        );
+        let statement =
+            "each connects a SYN timeout later than the path takes, and this host asks for ECN";
+        case.facts(None).found(measured, statement, found)
+    },
     ..Entry::PLAIN
 };
 

@@ -26,7 +26,12 @@ pub(crate) const CAUSE: Entry = Entry {
         "there ECT(0) does not arrive either, so that no queue can mark anything",
     )],
     yields_to: &[Cause::EcnCleared],
-    examine: |case| case.routes().filter_map(examine).take(1).collect(),
+    examine: |case| {
+        let found = case.routes().filter_map(examine).take(1).collect();
+        let measured = ("the routers of the path", case.routes().next().is_some());
+        let statement = "packets with ECT(1) arrive changed, or not at all, while ECT(0) passes";
+        case.facts(None).found(measured, statement, found)
+    },
     ..Entry::PLAIN
 };
 

@@ -33,7 +33,15 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::Outage,
         "an outage loses what is sent at any time, and not only after a silence",
     )],
-    examine: |case| examine(case).into_iter().collect(),
+    examine: |case| {
+        let found = examine(case).into_iter().collect();
+        let measured = (
+            "a connection that was silent for a time",
+            case.ports().any(|port| port.result.idle.is_some()),
+        );
+        let statement = "it was lost after less than is usual";
+        case.facts(None).found(measured, statement, found)
+    },
     ..Entry::PLAIN
 };
 

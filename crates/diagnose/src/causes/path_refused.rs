@@ -11,7 +11,12 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "probes of another kind, or from another network, are forwarded",
     needs: &[Need::Route],
-    examine: |case| case.routes().filter_map(refused).collect(),
+    examine: |case| {
+        let found = case.routes().filter_map(refused).collect();
+        let measured = ("the routers of the path", case.routes().next().is_some());
+        let statement = "the far end was not reached, and a hop reported why it does not forward";
+        case.facts(None).found(measured, statement, found)
+    },
     explains: every_sign,
     ..Entry::PLAIN
 };

@@ -23,9 +23,13 @@ pub(crate) const CAUSE: Entry = Entry {
     )],
     yields_to: &[Cause::PathRefused, Cause::CaptivePortal, Cause::Ipv6Broken],
     examine: |case| {
-        case.ports()
+        let found = case
+            .ports()
             .filter_map(|port| filtered(case, port))
-            .collect()
+            .collect();
+        let measured = ("connections to a TCP port", case.ports().next().is_some());
+        let statement = "a port answers nothing, of a host that answers otherwise";
+        case.facts(None).found(measured, statement, found)
     },
     ..Entry::PLAIN
 };

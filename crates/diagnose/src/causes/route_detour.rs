@@ -11,7 +11,15 @@ pub(crate) const CAUSE: Entry = Entry {
     harms: Harm::Delay,
     vanishes: "a path by another provider, or without the tunnel, is nearer to the direct distance",
     needs: &[Need::Route, Need::Places],
-    examine: |case| case.routes().filter_map(detour).collect(),
+    examine: |case| {
+        let found = case.routes().filter_map(detour).collect();
+        let measured = (
+            "distances between the places of routers",
+            case.routes().any(|route| route.result.distance.is_some()),
+        );
+        let statement = "the path is twice as long as the direct distance";
+        case.facts(None).found(measured, statement, found)
+    },
     ..Entry::PLAIN
 };
 

@@ -40,8 +40,15 @@ pub(crate) const CAUSE: Entry = Entry {
     )],
     yields_to: &[Cause::CaptivePortal],
     examine: |case| {
-        let by_time = by_time(case).into_iter();
-        by_time.chain(by_address(case)).take(1).collect()
+        let found = by_time(case)
+            .into_iter()
+            .chain(by_address(case))
+            .take(1)
+            .collect();
+        let measured = ("connections to a TCP port", case.ports().next().is_some());
+        let statement =
+            "a connection is answered nearer than the far end, or at an address that no host has";
+        case.facts(None).found(measured, statement, found)
     },
     ..Entry::PLAIN
 };

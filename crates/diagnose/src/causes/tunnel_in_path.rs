@@ -28,7 +28,15 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteDetour,
         "there packets leave by the line itself, and the detour is further away",
     )],
-    examine: |case| examine(case).into_iter().collect(),
+    examine: |case| {
+        let found = examine(case).into_iter().collect();
+        let measured = (
+            "interfaces, and their counters beside each phase",
+            case.hosts().next().is_some() && case.counted().next().is_some(),
+        );
+        let statement = "a tunnel carries most of what this host does";
+        case.facts(None).found(measured, statement, found)
+    },
     ..Entry::PLAIN
 };
 
