@@ -59,7 +59,7 @@ enum Action {
     Init(init::Arguments),
     /// Availability by month, with the means between failures and to repair
     Report(report::Arguments),
-    /// Write the history as CSV: probes or distributions, outages, alarms, months
+    /// Write the history as CSV or Parquet: probes or distributions, outages, alarms, months
     Export(export::Arguments),
     /// Copy the history into a file, also while it is written to
     Backup(backup::Arguments),

@@ -1,11 +1,20 @@
-//! The history as CSV (RFC 4180). Times are of UTC (RFC 3339), names of columns have their unit but for values, which are in the
+//! The history as a table, in CSV or Parquet. Times are of UTC, names of columns have their unit but for values, which are in the
 //! unit of their target, and what is not known is empty.
 
-use std::fmt::{self, Write as _};
+mod columnar;
+mod csv;
+mod sheet;
+
+use std::fmt;
 use std::io::{self, Write};
+use std::time::Duration;
 
-use jiff::Timestamp;
+use columnar::Columnar;
+use csv::Csv;
+use sheet::Type::{Count, Number, Text, Time};
+use sheet::{Cell, Column, Sheet};
 
+use crate::availability::Availability;
 use crate::distribution::Distribution;
 use crate::flows::dimension::Dimension;
 use crate::flows::table::Top;
@@ -21,6 +30,15 @@ pub enum What {
     Months,
     /// The largest flows of windows; of places rather than targets.
     Flows(Width),
+}
+
+/// What the table is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text with commas (RFC 4180).
+    Csv,
+    /// Apache Parquet, which is no text.
+    Parquet,
 }
 
 /// From which time until before which other one, s since 1970.
@@ -63,19 +81,64 @@ impl What {
         Self::Flows(widths.into_iter().find(kept).unwrap_or(Width::Day))
     }
 
-    /// The names of the columns.
-    fn columns(self) -> &'static str {
+    fn columns(self) -> &'static [Column] {
         match self {
-            Self::Samples => "target,sent,value",
-            Self::Windows(_) => "target,from,window_s,sent,lost,min,p5,p25,p50,p75,p95,max",
-            Self::Outages => "target,begin,end,lasted_s",
-            Self::Alarms => "target,alarm,since,raised,cleared,words,behind",
-            Self::Months => {
-                "target,month,available_ratio,outages,mtbf_s,mttr_s,down_s,watched_s,unknown_s"
-            }
-            Self::Flows(_) => {
-                "name,from,window_s,by,key,bytes,bytes_low,bytes_high,packets,packets_low,packets_high,flows,missed_bytes"
-            }
+            Self::Samples => &[("target", Text), ("sent", Time), ("value", Number)],
+            Self::Windows(_) => &[
+                ("target", Text),
+                ("from", Time),
+                ("window_s", Count),
+                ("sent", Count),
+                ("lost", Count),
+                ("min", Number),
+                ("p5", Number),
+                ("p25", Number),
+                ("p50", Number),
+                ("p75", Number),
+                ("p95", Number),
+                ("max", Number),
+            ],
+            Self::Outages => &[
+                ("target", Text),
+                ("begin", Time),
+                ("end", Time),
+                ("lasted_s", Number),
+            ],
+            Self::Alarms => &[
+                ("target", Text),
+                ("alarm", Text),
+                ("since", Time),
+                ("raised", Time),
+                ("cleared", Time),
+                ("words", Text),
+                ("behind", Text),
+            ],
+            Self::Months => &[
+                ("target", Text),
+                ("month", Text),
+                ("available_ratio", Number),
+                ("outages", Count),
+                ("mtbf_s", Number),
+                ("mttr_s", Number),
+                ("down_s", Number),
+                ("watched_s", Number),
+                ("unknown_s", Number),
+            ],
+            Self::Flows(_) => &[
+                ("name", Text),
+                ("from", Time),
+                ("window_s", Count),
+                ("by", Text),
+                ("key", Text),
+                ("bytes", Number),
+                ("bytes_low", Number),
+                ("bytes_high", Number),
+                ("packets", Number),
+                ("packets_low", Number),
+                ("packets_high", Number),
+                ("flows", Count),
+                ("missed_bytes", Number),
+            ],
         }
     }
 }
@@ -102,65 +165,83 @@ impl fmt::Display for What {
 ///
 /// # Errors
 /// When the history cannot be read, or the rows cannot be written.
-pub fn write(
+pub fn write<W: Write + Send>(
     store: &Store,
     targets: &[String],
     what: What,
     period: Period,
     now_s: i64,
-    out: &mut dyn Write,
+    format: Format,
+    out: W,
 ) -> Result<u64, ExportError> {
     store.hold()?;
-    let mut rows = Rows {
-        out,
-        line: String::new(),
-        count: 0,
+    let columns = what.columns();
+    let sheet: Box<dyn Sheet + '_> = match format {
+        Format::Csv => Box::new(Csv::begin(out, columns)?),
+        Format::Parquet => Box::new(Columnar::begin(out, columns)?),
     };
-    rows.line.push_str(what.columns());
-    rows.end()?;
-    let Period { from_s, to_s } = period;
+    let mut rows = Rows { sheet, count: 0 };
     for name in targets {
+        rows.of_target(store, name, what, period, now_s)?;
+    }
+    rows.sheet.end()?;
+    Ok(rows.count)
+}
+
+/// Rows that are being written.
+struct Rows<'a> {
+    sheet: Box<dyn Sheet + 'a>,
+    count: u64,
+}
+
+impl Rows<'_> {
+    fn of_target(
+        &mut self,
+        store: &Store,
+        name: &str,
+        what: What,
+        Period { from_s, to_s }: Period,
+        now_s: i64,
+    ) -> Result<(), ExportError> {
+        let to_us = to_s.saturating_mul(1_000_000);
         match what {
             What::Samples => {
-                let to_us = to_s.saturating_mul(1_000_000);
                 for sample in store.samples(name, from_s)? {
                     if sample.sent_us < to_us {
-                        rows.text(name);
-                        rows.put(moment(sample.sent_us));
-                        rows.maybe(sample.value);
-                        rows.next()?;
+                        let value = Cell::number(sample.value);
+                        self.row(&[Cell::Text(name), Cell::Moment(sample.sent_us), value])?;
                     }
                 }
             }
             What::Windows(width) => {
                 for (at_s, seen) in store.summed(name, width, (from_s, to_s))? {
-                    rows.window(name, at_s, width, &seen)?;
+                    self.window(name, at_s, width, &seen)?;
                 }
             }
             What::Outages => {
                 let found = store.outages(name, from_s)?.outages;
-                let to_us = to_s.saturating_mul(1_000_000);
                 for outage in found.iter().filter(|outage| outage.begin_us < to_us) {
-                    rows.outage(name, outage)?;
+                    self.outage(name, outage)?;
                 }
             }
             What::Alarms => {
                 for alarm in store.alarms_within(name, (from_s, to_s))? {
-                    rows.text(name);
-                    rows.text(&alarm.rule);
-                    rows.put(second(alarm.since_s));
-                    rows.put(second(alarm.raised_s));
-                    rows.maybe(alarm.cleared_s.map(second));
-                    rows.text(&alarm.words);
-                    rows.text(&alarm.behind.join("; "));
-                    rows.next()?;
+                    self.row(&[
+                        Cell::Text(name),
+                        Cell::Text(&alarm.rule),
+                        Cell::Second(alarm.since_s),
+                        Cell::Second(alarm.raised_s),
+                        alarm.cleared_s.map_or(Cell::Nothing, Cell::Second),
+                        Cell::Text(&alarm.words),
+                        Cell::Text(&alarm.behind.join("; ")),
+                    ])?;
                 }
             }
             What::Flows(width) => {
                 for dimension in Dimension::ALL {
                     let windows = store.flows(name, dimension, width, (from_s, to_s))?;
                     for (at_s, top) in &windows {
-                        rows.flows(name, *at_s, width, dimension, top)?;
+                        self.flows(name, *at_s, width, dimension, top)?;
                     }
                 }
             }
@@ -170,63 +251,19 @@ pub fn write(
                     .iter()
                     .filter(|month| month.month.to_s() > from_s && month.month.from_s() < to_s);
                 for month in within {
-                    rows.text(name);
-                    rows.put(month.month);
-                    rows.maybe(month.ratio());
-                    rows.put(month.outages);
-                    rows.maybe(month.mtbf().map(|time| time.as_secs_f64()));
-                    rows.maybe(month.mttr().map(|time| time.as_secs_f64()));
-                    for time in [month.down, month.watched, month.unknown()] {
-                        rows.put(time.as_secs_f64());
-                    }
-                    rows.next()?;
+                    self.month(name, month)?;
                 }
             }
         }
-    }
-    rows.out.flush()?;
-    Ok(rows.count)
-}
-
-/// A time, to the microsecond.
-fn moment(us: i64) -> String {
-    let time = Timestamp::from_microsecond(us);
-    time.map_or_else(|_| String::new(), |time| format!("{time:.6}"))
-}
-
-fn second(at_s: i64) -> String {
-    let time = Timestamp::from_second(at_s);
-    time.map_or_else(|_| String::new(), |time| time.to_string())
-}
-
-/// Rows that are being written.
-struct Rows<'a> {
-    out: &'a mut dyn Write,
-    /// The row so far, with a comma after each value.
-    line: String,
-    count: u64,
-}
-
-impl Rows<'_> {
-    fn put(&mut self, value: impl fmt::Display) {
-        // Writing to text does not fail.
-        let _ = write!(self.line, "{value},");
+        Ok(())
     }
 
-    fn maybe(&mut self, value: Option<impl fmt::Display>) {
-        match value {
-            Some(value) => self.put(value),
-            None => self.line.push(','),
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for cell in cells {
+            self.sheet.cell(*cell);
         }
-    }
-
-    /// Text within quotation marks where it needs them. Characters that command a terminal become blanks.
-    fn text(&mut self, text: &str) {
-        let text = text.replace(char::is_control, " ");
-        match text.contains([',', '"']) {
-            true => self.put(format_args!("\"{}\"", text.replace('"', "\"\""))),
-            false => self.put(text),
-        }
+        self.count += 1;
+        self.sheet.next()
     }
 
     fn window(
@@ -236,20 +273,18 @@ impl Rows<'_> {
         width: Width,
         seen: &Distribution,
     ) -> io::Result<()> {
-        self.text(name);
-        self.put(second(at_s));
-        self.put(width.seconds());
-        self.put(seen.count);
-        self.put(seen.lost);
-        match seen.times {
-            Some(t) => {
-                for time in [t.min_s, t.p5_s, t.p25_s, t.p50_s, t.p75_s, t.p95_s, t.max_s] {
-                    self.put(time);
-                }
-            }
-            None => self.line.push_str(",,,,,,,"),
-        }
-        self.next()
+        let times = match seen.times {
+            Some(t) => [t.min_s, t.p5_s, t.p25_s, t.p50_s, t.p75_s, t.p95_s, t.max_s].map(Some),
+            None => [None; 7],
+        };
+        let head = [
+            Cell::Text(name),
+            Cell::Second(at_s),
+            Cell::Count(width.seconds().unsigned_abs()),
+            Cell::Count(seen.count),
+            Cell::Count(seen.lost),
+        ];
+        self.row(&[head.as_slice(), &times.map(Cell::number)].concat())
     }
 
     /// The sums of a window. In the row of others `missed_bytes` is the most that one of them has.
@@ -265,52 +300,58 @@ impl Rows<'_> {
         let rows = rows.map(|row| (row.key.as_str(), &row.sums, row.missed_bytes));
         let others = Some(("others", &top.others, top.most_of_other));
         for (key, sums, missed_bytes) in rows.chain(others.filter(|(_, sums, _)| sums.flows > 0)) {
-            self.text(name);
-            self.put(second(at_s));
-            self.put(width.seconds());
-            self.put(dimension.word());
-            self.text(key);
             let (bytes, packets) = (sums.bytes_interval(), sums.packets_interval());
-            for value in [sums.bytes, bytes.low, bytes.high] {
-                self.put(format_args!("{value:.0}"));
-            }
-            for value in [sums.packets, packets.low, packets.high] {
-                self.put(format_args!("{value:.0}"));
-            }
-            self.put(sums.flows);
-            self.put(format_args!("{missed_bytes:.0}"));
-            self.next()?;
+            self.row(&[
+                Cell::Text(name),
+                Cell::Second(at_s),
+                Cell::Count(width.seconds().unsigned_abs()),
+                Cell::Text(dimension.word()),
+                Cell::Text(key),
+                Cell::Whole(sums.bytes),
+                Cell::Whole(bytes.low),
+                Cell::Whole(bytes.high),
+                Cell::Whole(sums.packets),
+                Cell::Whole(packets.low),
+                Cell::Whole(packets.high),
+                Cell::Count(sums.flows),
+                Cell::Whole(missed_bytes),
+            ])?;
         }
         Ok(())
     }
 
     fn outage(&mut self, name: &str, outage: &Outage) -> io::Result<()> {
-        self.text(name);
-        self.put(moment(outage.begin_us));
-        self.maybe((!outage.lasts).then(|| moment(outage.end_us)));
-        self.put(outage.lasted().as_secs_f64());
-        self.next()
+        self.row(&[
+            Cell::Text(name),
+            Cell::Moment(outage.begin_us),
+            match outage.lasts {
+                true => Cell::Nothing,
+                false => Cell::Moment(outage.end_us),
+            },
+            Cell::Number(outage.lasted().as_secs_f64()),
+        ])
     }
 
-    fn next(&mut self) -> io::Result<()> {
-        self.line.pop();
-        self.count += 1;
-        self.end()
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        self.line.push_str("\r\n");
-        self.out.write_all(self.line.as_bytes())?;
-        self.line.clear();
-        Ok(())
+    fn month(&mut self, name: &str, month: &Availability) -> io::Result<()> {
+        let seconds = |time: Option<Duration>| Cell::number(time.map(|time| time.as_secs_f64()));
+        self.row(&[
+            Cell::Text(name),
+            Cell::Text(&month.month.to_string()),
+            Cell::number(month.ratio()),
+            Cell::Count(month.outages.into()),
+            seconds(month.mtbf()),
+            seconds(month.mttr()),
+            seconds(Some(month.down)),
+            seconds(Some(month.watched)),
+            seconds(Some(month.unknown())),
+        ])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use proptest::prelude::*;
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    use parquet::record::Field;
 
     use super::*;
     use crate::alarm::record::Alarm;
@@ -353,7 +394,16 @@ mod tests {
 
     fn exported(store: &Store, what: What, period: Period) -> Vec<String> {
         let mut out = Vec::new();
-        let count = write(store, &[NAME.to_owned()], what, period, 60_130, &mut out).unwrap();
+        let count = write(
+            store,
+            &[NAME.to_owned()],
+            what,
+            period,
+            60_130,
+            Format::Csv,
+            &mut out,
+        )
+        .unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.ends_with("\r\n"), "{text}");
         let lines: Vec<_> = text.split_terminator("\r\n").map(str::to_owned).collect();
@@ -411,6 +461,82 @@ mod tests {
         assert!(months[1].ends_with(",1,115,4,4,119,60011"), "{months:?}");
     }
 
+    /// The rows of a Parquet file, each value as text; null where there is none.
+    fn columnar(store: &Store, what: What) -> Vec<Vec<(String, Field)>> {
+        let mut out = Vec::new();
+        let names = [NAME.to_owned()];
+        write(store, &names, what, EVER, 60_130, Format::Parquet, &mut out).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(out)).unwrap();
+        let rows = reader.get_row_iter(None).unwrap();
+        rows.map(|row| row.unwrap().into_columns()).collect()
+    }
+
+    #[test]
+    fn a_parquet_file_has_the_same_with_types() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(store(&folder));
+        let of = |what| {
+            let store = Store::open_to_read(&folder.path().join("w.db")).unwrap();
+            let csv = exported(&store, what, EVER);
+            drop(store);
+            let store = Store::open_to_read(&folder.path().join("w.db")).unwrap();
+            let rows = columnar(&store, what);
+            assert_eq!(rows.len() + 1, csv.len(), "{what}");
+            for row in &rows {
+                let names: Vec<_> = row.iter().map(|(name, _)| name.as_str()).collect();
+                assert_eq!(names.join(","), csv[0]);
+            }
+            rows
+        };
+        let samples = of(What::Samples);
+        let values = |row: usize| samples[row].iter().map(|(_, field)| field.clone());
+        let sent_us = 60_000_000_005;
+        let first: Vec<Field> = values(0).collect();
+        assert_eq!(
+            first,
+            [
+                Field::Str(NAME.to_owned()),
+                Field::TimestampMicros(sent_us),
+                Field::Double(0.0015)
+            ]
+        );
+        assert_eq!(values(70).last(), Some(Field::Null));
+        let minutes = of(What::Windows(Width::Minute));
+        let last: Vec<Field> = minutes[1].iter().map(|(_, field)| field.clone()).collect();
+        assert_eq!(last[1], Field::TimestampMicros(60_060_000_000));
+        assert_eq!(last[2..5], [60, 60, 4].map(Field::Long));
+        let alarm = &of(What::Alarms)[0];
+        assert_eq!(
+            (&alarm[4].1, &alarm[6].1),
+            (&Field::Null, &Field::Str("c; d".into()))
+        );
+        for what in [What::Outages, What::Months, What::Flows(Width::Day)] {
+            of(what);
+        }
+    }
+
+    #[test]
+    fn groups_of_rows_follow_each_other() {
+        let (many, columns) = (300_000, [("a", Text), ("b", Count), ("c", Number)]);
+        let mut out = Vec::new();
+        let mut sheet = Columnar::begin(&mut out, &columns).unwrap();
+        for row in 0..many {
+            sheet.cell(Cell::Text("x"));
+            sheet.cell(Cell::Count(row));
+            sheet.cell(Cell::number((row % 2 == 0).then_some(0.5)));
+            sheet.next().unwrap();
+        }
+        Box::new(sheet).end().unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(out)).unwrap();
+        assert_eq!(reader.num_row_groups(), 3);
+        let rows = reader.get_row_iter(None).unwrap();
+        let counts = rows.map(|row| match row.unwrap().into_columns()[1].1 {
+            Field::Long(count) => count,
+            ref other => panic!("{other}"),
+        });
+        assert!(counts.eq(0..300_000));
+    }
+
     #[test]
     fn the_finest_that_is_kept_is_chosen() {
         const HOUR_S: i64 = 3600;
@@ -424,26 +550,6 @@ mod tests {
         ] {
             let found = What::finest(-hours * HOUR_S, 0);
             assert_eq!(found.to_string(), finest, "{hours}");
-        }
-    }
-
-    proptest! {
-        /// However a name is written, it is one value of one row.
-        #[test]
-        fn any_text_is_one_value(text in "\\PC{0,20}|[,\"\r\n\u{1b}a]{0,9}") {
-            let mut out = Vec::new();
-            let mut rows = Rows { out: &mut out, line: String::new(), count: 0 };
-            rows.text(&text);
-            rows.put(1);
-            rows.next().unwrap();
-            let line = String::from_utf8(out).unwrap();
-            let mut quoted = false;
-            let commas = line.chars().filter(|c| {
-                quoted ^= *c == '"';
-                *c == ',' && !quoted
-            });
-            prop_assert_eq!(commas.count(), 1);
-            prop_assert_eq!(line.matches(['\r', '\n', '\u{1b}']).count(), 2);
         }
     }
 }

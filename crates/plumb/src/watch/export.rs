@@ -1,4 +1,4 @@
-//! `plumb watch export`: the history as CSV.
+//! `plumb watch export`: the history as CSV or Parquet.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use plumb_watch::export::{ExportError, Period, What, write};
+use plumb_watch::export::{ExportError, Format, Period, What, write};
 use plumb_watch::store::Width;
 
 use super::history::{Source, now_s};
@@ -38,6 +38,9 @@ pub(crate) struct Arguments {
     /// Until before this time [default: now]
     #[arg(long, value_name = "TIME")]
     until: Option<When>,
+    /// The form of the table
+    #[arg(long, value_enum, default_value = "csv")]
+    format: Form,
     /// Write it into this file [default: print it]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -65,10 +68,25 @@ enum Asked {
     Flows,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Text, for spreadsheets and scripts
+    Csv,
+    /// Apache Parquet with Snappy, for pandas, DuckDB and the like
+    Parquet,
+}
+
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let now_s = now_s();
     let period = arguments.period(now_s)?;
     let what = arguments.what(period, now_s);
+    let format = match arguments.format {
+        Form::Csv => Format::Csv,
+        Form::Parquet if arguments.output.is_none() => {
+            return Err(wrong("Parquet is no text: name a file with -o"));
+        }
+        Form::Parquet => Format::Parquet,
+    };
     let (store, names) = match arguments.what {
         Asked::Flows => arguments.source.open_flows()?,
         _ => arguments.source.open()?,
@@ -77,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let growing = Growing::begin(path)?;
     let cannot = || format!("cannot write {}", path.display());
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, growing.file().with_context(cannot)?);
-    let done = write(&store, &names, what, period, now_s, &mut out);
+    let done = write(&store, &names, what, period, now_s, format, &mut out);
     drop(out);
     match done {
         Ok(rows) => {

@@ -317,8 +317,16 @@ fn a_history_is_reported_exported_and_copied_while_it_is_written() {
         fs::read_to_string(csv).unwrap().lines().count(),
         copied.len()
     );
+    let table = folder.path().join("out.parquet");
+    let form = ["--format", "parquet", "-o", table.to_str().unwrap()];
+    let said = refused(&[&["watch", "export", copy], &form[..]].concat());
+    assert!(said.status.success(), "{}", stderr(&said));
+    // Its first and last bytes (Apache Parquet, "File Format").
+    let table = fs::read(table).unwrap();
+    assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"));
     for (arguments, status, words) in [
         (&["--target", "x"][..], 2, "the history has no target 'x'"),
+        (&["--format", "parquet"], 2, "name a file with -o"),
         (&["--from", "never"], 2, "write a date of UTC"),
         (
             &["--from", "1h", "--until", "2h"],
