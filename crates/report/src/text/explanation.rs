@@ -74,9 +74,12 @@ fn standing(explanation: &Explanation) -> String {
         Standing::Absent if is_silent(explanation) => format!(
             "{name} was not found, and all that it needs was measured. Its rule does not say which of its conditions failed."
         ),
-        Standing::Absent if has(State::Unmet) || !has(State::NotMeasured) => {
+        Standing::Absent if !has(State::NotMeasured) => {
             format!("{name} was not found, and all that it needs was measured.")
         }
+        Standing::Absent if has(State::Unmet) => format!(
+            "{name} was not found in what was measured. A check measures the rest only where something is wrong that nothing else explains."
+        ),
         Standing::Absent => format!(
             "{name} was not found. A check measures what is missing here only where something is wrong that nothing else explains."
         ),
