@@ -18,6 +18,7 @@ use toml::Spanned;
 use crate::access::Access;
 use crate::alarm::maintenance::Window;
 use crate::flows::settings::FlowSource;
+use crate::mesh::{self, Mesh};
 use crate::remote_write::settings::RemoteWrite;
 use crate::target::kind::EVERY;
 use crate::target::kinds;
@@ -56,6 +57,8 @@ pub struct Config {
     pub targets: Vec<Target>,
     /// Targets that have series, which are few.
     sources: Vec<Target>,
+    /// What measures each other by this file; the own row of it is among the targets.
+    pub mesh: Option<Mesh>,
     /// Where exporters of flows send to.
     pub flows: Vec<FlowSource>,
     pub alarms: Vec<alarms::Rule>,
@@ -90,6 +93,7 @@ struct File {
     target: Vec<Spanned<Entries>>,
     #[serde(default)]
     device: Vec<Spanned<Entries>>,
+    mesh: Option<Spanned<mesh::settings::Section>>,
     #[serde(default)]
     flows: Vec<Spanned<Entries>>,
     #[serde(default)]
@@ -153,10 +157,13 @@ impl Config {
         if file.store.path.get_ref().as_os_str().is_empty() {
             return Err(wrong(file.store.path.span(), "the path is empty".into()));
         }
-        let targets = targets(text, &file.target, &file.device)?;
+        let mesh = file.mesh.as_ref().map(mesh::settings::read).transpose();
+        let (mesh, row) = mesh.map_err(|(span, why)| wrong(span, why))?.unzip();
+        let row = row.unwrap_or_default();
+        let targets = targets(text, [&file.target, &row], &file.device)?;
         let flows = flows(text, &file.flows)?;
         if targets.is_empty() && flows.is_empty() {
-            let why = "it watches nothing: write a [[target]], [[device]] or [[flows]]";
+            let why = "it watches nothing: write a [[target]], [[device]], [mesh] or [[flows]]";
             return Err(ConfigError::Wrong(why.to_owned()));
         }
         let mut rules: Vec<alarms::Rule> = Vec::with_capacity(file.alarm.len());
@@ -201,6 +208,7 @@ impl Config {
             remote_write,
             sources: sources(&targets),
             maintenance: maintenance.collect::<Result<_, _>>()?,
+            mesh,
             flows,
             alarms: rules,
             deliveries: sent_by,
@@ -224,6 +232,7 @@ impl Config {
             group.is_some_and(|group| groups.contains(group))
         });
         part.sources = sources(&part.targets);
+        part.mesh = part.mesh.filter(|mesh| groups.contains(&mesh.group()));
         part.flows.clear();
         part.remote_write = None;
         part
@@ -304,19 +313,19 @@ fn flows(text: &str, entries: &[Spanned<Entries>]) -> Result<Vec<FlowSource>, Co
     Ok(flows)
 }
 
-/// All targets of the file, in its order, the devices behind the others.
+/// All targets of the file, in its order, those of a mesh and the devices behind the others.
 fn targets(
     text: &str,
-    targets: &[Spanned<Entries>],
+    [targets, row]: [&[Spanned<Entries>]; 2],
     devices: &[Spanned<Entries>],
 ) -> Result<Vec<Target>, ConfigError> {
     let wrong = |span: Range<usize>, why: String| ConfigError::Wrong(at(text, &span, &why));
     // Each entry with the kind that its section is of; a target says its own.
-    let sections = [(None, targets), (Some("device"), devices)];
+    let sections = [(None, targets), (None, row), (Some("device"), devices)];
     let entries = sections
         .into_iter()
         .flat_map(|(source, all)| all.iter().map(move |entry| (source, entry)));
-    let count = targets.len() + devices.len();
+    let count = targets.len() + row.len() + devices.len();
     if count > MOST_TARGETS {
         return Err(ConfigError::Wrong(format!(
             "it has {count} targets: {MOST_TARGETS} are the most"

@@ -1,6 +1,6 @@
 //! Measuring on a schedule: what to probe stands in one file ([`config`]) and is of a kind of [`target`], when in [`schedule`], the history is kept in
 //! one database ([`store`]), and [`page`] shows it, with its outages ([`outage`]) and alarms ([`alarm`]), which
-//! [`deliver`] sends; [`remote_write`] sends the metrics. [`watching`] runs it all.
+//! [`deliver`] sends; several of them measure each other in a [`mesh`]; [`remote_write`] sends the metrics. [`watching`] runs it all.
 
 pub mod access;
 pub mod alarm;
@@ -12,6 +12,7 @@ pub mod distribution;
 pub mod export;
 pub mod flows;
 mod glob;
+pub mod mesh;
 mod metrics;
 pub mod month;
 pub mod outage;

@@ -5,6 +5,7 @@ mod flows;
 mod graph;
 mod http;
 mod login;
+mod mesh;
 mod metrics;
 mod overview;
 mod range;
@@ -59,6 +60,8 @@ fn answer(config: &Config, is_all: bool, request: &Request, now_s: i64) -> Answe
             path if !is_all && (path.starts_with("/flows/") || path.starts_with("/json/")) => {
                 Ok(None)
             }
+            "/mesh" => Ok(mesh::page(config, &store, now_s)?.map(Answer::html)),
+            "/mesh.json" => Ok(mesh::json(config, &store, now_s)?.map(Answer::json)),
             "/metrics" => {
                 let families = families(config, &store, now_s)?;
                 Ok(Some(Answer::text(metrics::text(&families))))

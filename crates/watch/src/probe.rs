@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use plumb_probe::Trust;
 
 use crate::config::Target;
+use crate::mesh::slots;
 use crate::sample::Sample;
 use crate::target::kind::{FarEnd, Seen};
 
@@ -79,8 +80,9 @@ impl Prober {
         self.trust.is_some()
     }
 
-    /// Probes once, and sends what became of it.
-    pub(crate) fn begin(&self, target: &Target) -> std::io::Result<()> {
+    /// Probes once, and sends what became of it. What loads the path waits for another load to end, and where it has a slot of
+    /// its own does not load it then.
+    pub(crate) fn begin(&self, target: &Target, in_slot: bool) -> std::io::Result<()> {
         let (to, known) = (self.to.clone(), Arc::clone(&self.known));
         let (target, trust) = (target.clone(), self.trust.clone());
         let load = Arc::clone(&self.load);
@@ -91,9 +93,21 @@ impl Prober {
         let work = move || {
             // It is no error if the receiver is gone.
             let say = |news| drop(to.send((target.name.clone(), news)));
-            let loading = target.kind.is_load().then(|| locked(&load));
-            probe(&target, &known, trust.as_ref(), &say);
-            drop(loading);
+            let begun = Instant::now();
+            let loading = target.kind.is_load().then(|| match in_slot {
+                true => tried(&load),
+                false => Some(locked(&load)),
+            });
+            match loading {
+                Some(None) => say(News::NotProbed(
+                    "another load was under way in its slot".to_owned(),
+                )),
+                loading => {
+                    let latest = in_slot.then(|| begun + slots::LATEST);
+                    probe(&target, &known, (trust.as_ref(), latest), &say);
+                    drop(loading);
+                }
+            }
             say(News::Ended);
         };
         let thread = thread::Builder::new().name("watch".into());
@@ -101,10 +115,11 @@ impl Prober {
     }
 }
 
+/// Measures once, where that begins before `latest`.
 fn probe(
     target: &Target,
     known: &Mutex<BTreeMap<String, Known>>,
-    trust: Option<&Trust>,
+    (trust, latest): (Option<&Trust>, Option<Instant>),
     say: &dyn Fn(News),
 ) {
     let found = match target.kind.is_remote() {
@@ -115,6 +130,10 @@ fn probe(
         Ok(address) => address,
         Err(why) => return say(News::NotProbed(why)),
     };
+    if latest.is_some_and(|latest| Instant::now() > latest) {
+        let why = "its slot was over before the name was found";
+        return say(News::NotProbed(why.to_owned()));
+    }
     let far = FarEnd {
         host: &target.host,
         address,
@@ -189,6 +208,15 @@ fn look_up(target: &Target) -> Result<Vec<IpAddr>, String> {
     Ok(found.map(|found| found.ip()).collect())
 }
 
+/// The same where nobody holds it.
+fn tried<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match shared.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -211,7 +239,7 @@ mod tests {
     /// All that one probe has to say.
     fn probed(target: &Target) -> Vec<News> {
         let (to, news) = mpsc::channel();
-        Prober::new(None, to).begin(target).unwrap();
+        Prober::new(None, to).begin(target, false).unwrap();
         news.into_iter().map(|(_, news)| news).collect()
     }
 

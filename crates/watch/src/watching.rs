@@ -20,6 +20,7 @@ use crate::deliver::delivery::NotTaken;
 use crate::deliver::message::{line, message};
 use crate::deliver::retry;
 use crate::flows::listening::{Heard, Listening};
+use crate::mesh::slots::Slots;
 use crate::page;
 use crate::probe::{News, Prober};
 use crate::remote_write::sending::{self as remote_write, Sending};
@@ -112,6 +113,7 @@ pub fn run(file: &Path, asked: &Asked, say: &dyn Fn(&str)) -> Result<(), WatchEr
     let mut watching = Watching {
         series: BTreeMap::new(),
         places: Vec::new(),
+        slots: Slots::default(),
         schedule: Schedule::new(Vec::new(), Duration::ZERO),
         sweeps: Sweeps::default(),
         engine: Engine::new(&config, store.standing()?),
@@ -181,6 +183,8 @@ struct Watching<'a> {
     schedule: Schedule,
     /// Their places in the file.
     places: Vec<usize>,
+    /// Of targets that load paths of a mesh, by the time of day.
+    slots: Slots,
     /// All others, of which many are alike.
     sweeps: Sweeps,
     store: Store,
@@ -230,7 +234,15 @@ impl Watching<'_> {
         let targets = &self.config.targets;
         let groups = sweep::groups(targets);
         let swept: BTreeSet<usize> = groups.values().flatten().copied().collect();
-        let one_by_one = |(place, _): &(usize, _)| !swept.contains(place);
+        let mesh = self.config.mesh.as_ref();
+        let slot_of = |target| mesh.and_then(|mesh| mesh.slot_of(target));
+        let slots = targets.iter().enumerate();
+        let slots = slots.filter_map(|(place, target)| Some((place, slot_of(target)?)));
+        let slots: Vec<_> = slots.collect();
+        let slotted: BTreeSet<usize> = slots.iter().map(|(place, _)| *place).collect();
+        self.slots = Slots::new(slots, now_us());
+        let one_by_one =
+            |(place, _): &(usize, _)| !swept.contains(place) && !slotted.contains(place);
         let places = targets.iter().enumerate().filter(one_by_one);
         let (places, every) = places.map(|(place, target)| (place, target.every)).unzip();
         self.places = places;
@@ -272,8 +284,11 @@ impl Watching<'_> {
             }
             while let Some((number, _)) = self.schedule.take(begun.elapsed()) {
                 if let Some(place) = self.places.get(number) {
-                    self.probe(*place);
+                    self.probe(*place, false);
                 }
+            }
+            for place in self.slots.take(now_us()) {
+                self.probe(place, true);
             }
             if written.elapsed() >= WRITE_EVERY {
                 written = Instant::now();
@@ -436,7 +451,7 @@ impl Watching<'_> {
         );
     }
 
-    fn probe(&mut self, place: usize) {
+    fn probe(&mut self, place: usize, in_slot: bool) {
         let Some(target) = self.config.targets.get(place) else {
             return;
         };
@@ -452,7 +467,7 @@ impl Watching<'_> {
             self.complain_of(&name, Some(why));
             return;
         }
-        match self.prober.begin(target) {
+        match self.prober.begin(target, in_slot) {
             Ok(()) => {
                 self.under_way += 1;
                 if !overlaps {
@@ -695,7 +710,11 @@ impl Watching<'_> {
             return;
         }
         let (old, new) = (&self.config.targets, &config.targets);
-        let same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.is_probed_as(b));
+        // Slots depend on all members of a mesh.
+        let digest = |config: &Config| config.mesh.as_ref().map(|mesh| mesh.digest.clone());
+        let same = old.len() == new.len()
+            && old.iter().zip(new).all(|(a, b)| a.is_probed_as(b))
+            && digest(&self.config) == digest(&config);
         // What a kind remembers of a target that stays, such as a device's counters, stays too.
         for target in &mut config.targets {
             let same = self

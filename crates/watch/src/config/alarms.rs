@@ -69,10 +69,14 @@ pub(super) struct Maintenance {
     targets: Option<Spanned<Vec<String>>>,
 }
 
-/// The target of that name, or of a series of one as far as the name says what it is.
-fn find(name: &str, known: &[Target]) -> Option<Target> {
-    let target = known.iter().find(|target| target.name == name);
-    target.cloned().or_else(|| series(known, name))
+/// The targets of that name, which may be a pattern, or the series of one as far as the name says what it is.
+fn find(name: &str, known: &[Target]) -> Vec<Target> {
+    let found = known.iter().filter(|target| matches(name, &target.name));
+    let found: Vec<Target> = found.cloned().collect();
+    match found.is_empty() {
+        true => series(known, name).into_iter().collect(),
+        false => found,
+    }
 }
 
 /// The names of targets that an entry lists, all of which have to be there.
@@ -87,7 +91,7 @@ fn listed(targets: Option<&Spanned<Vec<String>>>, known: &[Target]) -> Result<Ve
         ));
     }
     for name in targets.get_ref() {
-        if find(name, known).is_none() {
+        if find(name, known).is_empty() {
             return Err((targets.span(), format!("no target is called '{name}'")));
         }
     }
@@ -113,10 +117,7 @@ impl Entry {
         let targets = listed(self.targets.as_ref(), known)?;
         let judged: Vec<Target> = match targets.is_empty() {
             true => known.to_vec(),
-            false => targets
-                .iter()
-                .filter_map(|name| find(name, known))
-                .collect(),
+            false => targets.iter().flat_map(|name| find(name, known)).collect(),
         };
         for Target {
             name: target,

@@ -82,6 +82,9 @@ pub(super) fn page(
     if config.access.is_some() {
         flows += "<p><a href=\"/login\">Log in or out</a></p>\n";
     }
+    if config.mesh.is_some() {
+        flows += "<p><a href=\"/mesh\">Mesh</a></p>\n";
+    }
     let sources = match is_all {
         true => store.flow_sources()?,
         false => Vec::new(),

@@ -275,3 +275,76 @@ fn contrib_asks_for_metrics_that_exist() {
         }
     }
 }
+
+/// What is answered by member `<b>` of a mesh of three, which lost one of four probes to `it's`, and all to `c`.
+fn of_mesh(path: &str, groups: Option<&[String]>) -> Answer {
+    let folder = tempfile::tempdir().unwrap();
+    let member = |name: &str, host: &str, page: &str| {
+        format!("[[mesh.member]]\nname = \"{name}\"\nhost = \"{host}\"\npage = \"{page}\"\n")
+    };
+    let text = "[store]\npath = \"w.db\"\n[mesh]\nname = \"<i>\"\nself = \"<b>\"\n[[mesh.probe]]\nprobe = \"icmp\"\nname = \"<u>\"\n[[mesh.probe]]\nprobe = \"rate\"\n".to_owned()
+        + &member("<b>", "192.0.2.1", "http://192.0.2.1:7590")
+        + &member("it's", "192.0.2.2", "http://192.0.2.2:7590")
+        + &member("c", "192.0.2.3", "https://c.example/");
+    let mut config = Config::parse(&text).unwrap();
+    config.store = folder.path().join("w.db");
+    let mut store = Store::open(&config.store).unwrap();
+    let sample = |to: &str, ago_s: i64, value: Option<f64>| {
+        let sample = Sample {
+            sent_us: (NOW_S - ago_s) * 1_000_000,
+            value,
+        };
+        (format!("<b> → {to} <u>"), sample)
+    };
+    let lossy = (0..4).map(|at| sample("it's", 10 * (at + 1), (at != 2).then_some(0.02)));
+    let dead = (0..4).map(|at| sample("c", 10 * (at + 1), None));
+    store
+        .append(&lossy.chain(dead).collect::<Vec<_>>())
+        .unwrap();
+    let (part, is_all) = match groups {
+        Some(groups) => (config.of_groups(groups), false),
+        None => (config, true),
+    };
+    answer(&part, is_all, &Request::asking(path, None), NOW_S)
+}
+
+#[test]
+fn a_mesh_is_a_matrix_of_words_that_lead_to_histories() {
+    let page = of_mesh("/mesh", None).body;
+    for words in [
+        "<h1>Mesh: &lt;i&gt;</h1>",
+        "<h2>&lt;u&gt;</h2>",
+        "<th scope=\"row\">&lt;b&gt;</th><td></td><td class=\"part\"><a href=\"/target/%3Cb%3E%20%E2%86%92%20it%27s%20%3Cu%3E\">▲ 25.0 % lost, 20.0 ms</a></td>",
+        "\">✖ no answer</a></td></tr>",
+        // Their rows are not known here, and nothing was loaded yet.
+        "<th scope=\"row\">it&#39;s</th><td>?</td><td></td><td>?</td>",
+        "\">·</a></td>",
+        "has a slot of 14400.0 s for each",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    for markup in ["<b>", "<i>", "<u>", "it's"] {
+        assert!(!page.contains(markup), "{markup}: {page}");
+    }
+    assert!(of_mesh("/", None).body.contains("<a href=\"/mesh\">"));
+    assert_eq!(answered("/mesh", None).status, "404 Not Found");
+    assert_eq!(answered("/mesh.json", None).status, "404 Not Found");
+}
+
+#[test]
+fn a_row_is_a_document_for_those_who_see_its_group() {
+    let group = ["mesh <i>".to_owned()];
+    let document = of_mesh("/mesh.json", Some(&group)).body;
+    let row: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(
+        (&row["schema"], &row["member"]),
+        (&"plumb.mesh/1".into(), &"<b>".into())
+    );
+    let cell = &row["cells"][0];
+    assert_eq!(
+        (&cell["to"], &cell["count"], &cell["lost"], &cell["median"]),
+        (&"it's".into(), &4.into(), &1.into(), &0.02.into())
+    );
+    let other = ["other".to_owned()];
+    assert_eq!(of_mesh("/mesh.json", Some(&other)).status, "404 Not Found");
+}

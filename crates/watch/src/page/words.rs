@@ -125,13 +125,13 @@ pub(super) fn page(title: &str, again_s: Option<u32>, body: &str) -> String {
 
 /// Colours are of Okabe and Ito's palette, which the colour-blind distinguish.
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1a1a1a;--ground:#fff;--line:#0072b2;--soft:#56b4e9;--loss:#d55e00;--rule:#ccc}\
-@media(prefers-color-scheme:dark){:root{--ink:#e8e8e8;--ground:#141414;--line:#56b4e9;--soft:#3a7ca5;--loss:#e69f00;--rule:#444}}\
+:root{color-scheme:light dark;--ink:#1a1a1a;--ground:#fff;--line:#0072b2;--soft:#56b4e9;--loss:#d55e00;--part:#cc79a7;--rule:#ccc}\
+@media(prefers-color-scheme:dark){:root{--ink:#e8e8e8;--ground:#141414;--line:#56b4e9;--soft:#3a7ca5;--loss:#e69f00;--part:#cc79a7;--rule:#444}}\
 body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);margin:0}\
 main{max-width:60rem;margin:auto;padding:1rem}a{color:var(--line)}svg{width:100%;height:auto}\
 .scroll{overflow-x:auto;margin-bottom:1rem}table{border-collapse:collapse}th,td{white-space:nowrap}\
 td,th{padding:.25rem .75rem .25rem 0;text-align:left;border-bottom:1px solid var(--rule);font-variant-numeric:tabular-nums}\
-.bad{color:var(--loss);font-weight:600}text{fill:var(--ink);font-size:12px}";
+.bad,td.bad a{color:var(--loss);font-weight:600}.part,.part a{color:var(--part)}.fine,.fine a{color:var(--line)}text{fill:var(--ink);font-size:12px}";
 
 #[cfg(test)]
 mod tests {

@@ -169,6 +169,11 @@ pub trait Kind: Debug + Send + Sync {
         false
     }
 
+    /// How long one measurement takes at most where it loads the path; zero where it does not.
+    fn longest(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Whether it asks whose certificates the system believes.
     fn needs_trust(&self) -> bool {
         false

@@ -125,6 +125,10 @@ impl Kind for Load {
     fn is_load(&self) -> bool {
         true
     }
+
+    fn longest(&self) -> Duration {
+        IDLE + self.0.longest(LOADS)
+    }
 }
 
 #[cfg(test)]

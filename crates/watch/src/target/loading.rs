@@ -30,8 +30,11 @@ const REST: u32 = 9;
 /// How long a responder may take to answer: a lost SYN is retransmitted after 1 s and 3 s.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long it waits for its turn where the responder serves others.
+/// How long it waits for its turn where the responder serves others, unless the file says otherwise, which is no more.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What follows a load at most: what is in its queue, and both ends' reports.
+const ENDING: Duration = Duration::from_secs(5);
 
 const DAY_S: f64 = 86_400.0;
 
@@ -50,6 +53,8 @@ pub(super) struct Loading {
     port: u16,
     per_day: ByteCount,
     pub(super) lasts: Duration,
+    /// How long it waits for its turn.
+    waits: Duration,
     /// A file with the responder's key.
     key_file: Option<PathBuf>,
 }
@@ -84,12 +89,20 @@ impl Loading {
             })?,
         };
         let lasts = settings.time("lasts", usual.lasts_bounds)?;
+        let waits = settings.time("waits", (Duration::ZERO, PATIENCE))?;
         Ok(Self {
             port: settings.port(PORT)?,
             per_day,
             lasts: lasts.unwrap_or(usual.lasts),
+            waits: waits.unwrap_or(PATIENCE),
             key_file: settings.take("key_file")?,
         })
+    }
+
+    /// How long so many loads take at most, from looking for the responder to the last report.
+    pub(super) fn longest(&self, loads: u32) -> Duration {
+        // Connecting has its time, and so has what is said before the first load.
+        self.waits + CONNECT_TIMEOUT * 2 + (self.lasts + ENDING) * loads
     }
 
     /// What one measurement may transfer.
@@ -140,7 +153,7 @@ impl Loading {
     /// When that cannot be, which says nothing of the path: why, in words.
     pub(super) fn run(&self, far: &FarEnd<'_>, loads: Loads) -> Result<Ran, String> {
         let caller = Caller {
-            longest: PATIENCE,
+            longest: self.waits,
             key: self.key()?,
             ..Caller::PLAIN
         };

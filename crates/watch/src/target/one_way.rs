@@ -34,7 +34,12 @@ struct OneWayDelay {
     protocol: Protocol,
     port: u16,
     same_clock: bool,
+    /// DSCP of the packets (RFC 2474).
+    dscp: Option<u8>,
 }
+
+/// DSCP has six bits.
+const MOST_DSCP: u8 = 63;
 
 pub(super) fn read(settings: &mut Settings) -> Result<Box<dyn Kind>, Wrong> {
     let direction: String = settings.need("direction", "direction = \"up\", or \"down\"")?;
@@ -52,7 +57,12 @@ pub(super) fn read(settings: &mut Settings) -> Result<Box<dyn Kind>, Wrong> {
             return Err(settings.wrong("protocol", why));
         }
     };
+    let dscp: Option<u8> = settings.take("dscp")?;
+    if dscp.is_some_and(|dscp| dscp > MOST_DSCP) {
+        return Err(settings.wrong("dscp", "dscp is a number from 0 to 63, such as 46 for EF"));
+    }
     Ok(Box::new(OneWayDelay {
+        dscp,
         direction,
         protocol,
         port: settings.port(usual)?,
@@ -66,6 +76,7 @@ impl Kind for OneWayDelay {
         plan.count = Some(PROBES.into());
         plan.interval = APART;
         plan.timeout = TIMEOUT;
+        plan.dscp = self.dscp;
         let clocks = match self.same_clock {
             true => Clocks::Same,
             false => Clocks::Judge,
@@ -116,6 +127,7 @@ mod tests {
         for (text, words) in [
             ("", "it lacks direction"),
             ("direction = \"both\"", "\"up\" or \"down\""),
+            ("direction = \"up\"\ndscp = 64", "from 0 to 63"),
             (
                 "direction = \"up\"\nprotocol = \"icmp\"",
                 "has no times of the far end",

@@ -78,6 +78,10 @@ impl Kind for Rate {
     fn is_load(&self) -> bool {
         true
     }
+
+    fn longest(&self) -> Duration {
+        self.loading.longest(1)
+    }
 }
 
 #[cfg(test)]
