@@ -313,7 +313,7 @@ fn flows(text: &str, entries: &[Spanned<Entries>]) -> Result<Vec<FlowSource>, Co
     Ok(flows)
 }
 
-/// All targets of the file, in its order, those of a mesh and the devices behind the others.
+/// All targets of the file, in its order, then the row of a mesh, then the devices.
 fn targets(
     text: &str,
     [targets, row]: [&[Spanned<Entries>]; 2],

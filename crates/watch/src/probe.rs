@@ -208,7 +208,7 @@ fn look_up(target: &Target) -> Result<Vec<IpAddr>, String> {
     Ok(found.map(|found| found.ip()).collect())
 }
 
-/// The same where nobody holds it.
+/// The same where no other thread holds it.
 fn tried<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match shared.try_lock() {
         Ok(guard) => Some(guard),

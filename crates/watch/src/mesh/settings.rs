@@ -1,4 +1,4 @@
-//! `[mesh]` of the file, and the targets that it stands for.
+//! `[mesh]` of the file, and the targets that it adds.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -27,7 +27,7 @@ const MOST_MEMBERS: usize = 100;
 /// What is measured from each member to each other: each is a matrix of its own.
 const MOST_PROBES: usize = 12;
 
-/// The longest name of a member or a probe, in characters, so that those of targets are short enough.
+/// The longest name of a member or a probe, in characters, so that targets have short ones too.
 const MOST_NAME: usize = 30;
 
 /// DSCP has six bits (RFC 2474).

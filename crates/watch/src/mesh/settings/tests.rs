@@ -40,7 +40,7 @@ fn a_member_measures_its_own_row_as_ordinary_targets() {
     let slots: Vec<_> = config.targets.iter().map(|t| mesh.slot_of(t)).collect();
     assert_eq!(slots.iter().flatten().count(), 2);
     assert_eq!(slots[7], mesh.table.slot(1, 2, 0));
-    // Its groups are those of keys.
+    // Keys open it by its group.
     let part = |group: &str| config.of_groups(&[group.to_owned()]);
     assert!(part("mesh campus").mesh.is_some() && part("other").mesh.is_none());
 }
