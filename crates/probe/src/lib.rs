@@ -9,6 +9,7 @@ pub mod capacity;
 mod deadline;
 pub mod exchange;
 pub mod gateway;
+pub mod get;
 pub mod hop;
 pub mod idle;
 pub mod mail;

@@ -1,6 +1,7 @@
 //! A mesh: several plumbs with one file measure each other. Each member measures its own row, from itself to all others, as
 //! ordinary targets; what loads a path has a slot of its own in a table that all members compute alike ([`slots`]).
 
+pub(crate) mod fetching;
 pub(crate) mod row;
 pub(crate) mod settings;
 pub mod slots;

@@ -19,34 +19,55 @@ use http::{Answer, Method, Request};
 use login::{Entry, Gate};
 
 use crate::config::Config;
+use crate::mesh::fetching as mesh_rows;
 use crate::metrics::families;
 use crate::store::Store;
 use crate::target::kind::now_us;
 
 /// Serves the page in threads of its own until the process ends.
-pub(crate) fn serve(listener: TcpListener, config: Arc<Mutex<Arc<Config>>>) -> std::io::Result<()> {
+pub(crate) fn serve(
+    listener: TcpListener,
+    config: Arc<Mutex<Arc<Config>>>,
+    heard: mesh_rows::Shared,
+) -> std::io::Result<()> {
     let gate = Gate::new()?;
     http::serve(listener, move |request| {
         let config = Arc::clone(&config.lock().unwrap_or_else(PoisonError::into_inner));
-        entered(&config, &gate, request, now_us() / 1_000_000)
+        let heard = heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        entered((&config, &heard), &gate, request, now_us() / 1_000_000)
     })
 }
 
 /// The answer to a request at that time of day, s since 1970, to who may see it.
-fn entered(config: &Config, gate: &Gate, request: &Request, now_s: i64) -> Answer {
+fn entered(
+    (config, heard): (&Config, &mesh_rows::Rows),
+    gate: &Gate,
+    request: &Request,
+    now_s: i64,
+) -> Answer {
     let Some(access) = &config.access else {
-        return answer(config, true, request, now_s);
+        return answer((config, heard), true, request, now_s);
     };
     match gate.enter(access, request, now_s) {
         Err(why) => Answer::failed(&why),
         Ok(Entry::Answered(answer)) => answer,
-        Ok(Entry::Seen(who)) if who.groups.is_empty() => answer(config, true, request, now_s),
-        Ok(Entry::Seen(who)) => answer(&config.of_groups(&who.groups), false, request, now_s),
+        Ok(Entry::Seen(who)) if who.groups.is_empty() => {
+            answer((config, heard), true, request, now_s)
+        }
+        Ok(Entry::Seen(who)) => {
+            let part = config.of_groups(&who.groups);
+            answer((&part, heard), false, request, now_s)
+        }
     }
 }
 
 /// The answer to a request at that time of day, s since 1970. Where not all is seen, the configuration is what is.
-fn answer(config: &Config, is_all: bool, request: &Request, now_s: i64) -> Answer {
+fn answer(
+    (config, heard): (&Config, &mesh_rows::Rows),
+    is_all: bool,
+    request: &Request,
+    now_s: i64,
+) -> Answer {
     if request.method == Method::Post {
         return Answer::not_so();
     }
@@ -60,7 +81,7 @@ fn answer(config: &Config, is_all: bool, request: &Request, now_s: i64) -> Answe
             path if !is_all && (path.starts_with("/flows/") || path.starts_with("/json/")) => {
                 Ok(None)
             }
-            "/mesh" => Ok(mesh::page(config, &store, now_s)?.map(Answer::html)),
+            "/mesh" => Ok(mesh::page(config, &store, heard, now_s)?.map(Answer::html)),
             "/mesh.json" => Ok(mesh::json(config, &store, now_s)?.map(Answer::json)),
             "/metrics" => {
                 let families = families(config, &store, now_s)?;

@@ -20,6 +20,7 @@ use crate::deliver::delivery::NotTaken;
 use crate::deliver::message::{line, message};
 use crate::deliver::retry;
 use crate::flows::listening::{Heard, Listening};
+use crate::mesh::fetching;
 use crate::mesh::slots::Slots;
 use crate::page;
 use crate::probe::{News, Prober};
@@ -138,7 +139,13 @@ pub fn run(file: &Path, asked: &Asked, say: &dyn Fn(&str)) -> Result<(), WatchEr
     };
     watching.prepare()?;
     watching.begin(Duration::ZERO)?;
-    page::serve(listener, Arc::clone(&shown)).map_err(page_failed)?;
+    let heard = fetching::Shared::default();
+    page::serve(listener, Arc::clone(&shown), Arc::clone(&heard)).map_err(page_failed)?;
+    if let Err(why) = fetching::begin(Arc::clone(&shown), heard, Arc::clone(&asked.stop)) {
+        say(&format!(
+            "rows of other members of a mesh cannot be fetched: {why}"
+        ));
+    }
     watching.begin_remote_write(&shown);
     say(&format!(
         "watching {}; the page is at http://{address}/",

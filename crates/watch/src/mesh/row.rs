@@ -1,8 +1,9 @@
 //! What one member measured, its row of the matrix: as its own history has it, and as `/mesh.json` hands it to the others.
+//! Documents of others are untrusted: what is not of this mesh, or no number that can be, is left out.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Mesh;
 use crate::distribution::Distribution;
@@ -16,7 +17,7 @@ pub(crate) const SCHEMA: &str = "plumb.mesh/1";
 const INTERVALS: i64 = 4;
 
 /// What was measured from one member to another by one probe.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) to: String,
     pub(crate) probe: String,
@@ -28,7 +29,7 @@ pub(crate) struct Cell {
 }
 
 /// A row of the matrix.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) schema: String,
     pub(crate) mesh: String,
@@ -38,6 +39,17 @@ pub(crate) struct Row {
     /// When it was made, s since 1970.
     pub(crate) at_s: i64,
     pub(crate) cells: Vec<Cell>,
+}
+
+/// Why a row is none of this mesh.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotRow {
+    #[error("its page answers something else than a row of a mesh")]
+    Other,
+    #[error("it has another version of plumb, whose rows this one does not read")]
+    Version,
+    #[error("it is another member, or of another mesh: correct its page in the file")]
+    Member,
 }
 
 /// The row of this member.
@@ -84,6 +96,39 @@ pub(crate) fn own(
 }
 
 impl Row {
+    /// Reads what the page of that member answered.
+    ///
+    /// # Errors
+    /// When it is no row of that member of this mesh.
+    pub(crate) fn read(mesh: &Mesh, member: &str, text: &[u8]) -> Result<Self, NotRow> {
+        #[derive(Deserialize)]
+        struct Version {
+            schema: String,
+        }
+        let version: Version = serde_json::from_slice(text).map_err(|_| NotRow::Other)?;
+        if version.schema != SCHEMA {
+            return match version.schema.starts_with("plumb.mesh/") {
+                true => Err(NotRow::Version),
+                false => Err(NotRow::Other),
+            };
+        }
+        let mut row: Self = serde_json::from_slice(text).map_err(|_| NotRow::Other)?;
+        if row.mesh != mesh.name || row.member != member {
+            return Err(NotRow::Member);
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        row.cells.retain(|cell| {
+            let is_known = cell.to != member
+                && mesh.members.iter().any(|to| to.name == cell.to)
+                && mesh.probes.iter().any(|probe| probe.label == cell.probe);
+            let can_be = cell.lost <= cell.count
+                && cell.median.is_none_or(f64::is_finite)
+                && cell.median.is_some() == (cell.lost < cell.count);
+            is_known && can_be && seen.insert((cell.to.clone(), cell.probe.clone()))
+        });
+        Ok(row)
+    }
+
     pub(crate) fn cell(&self, to: &str, probe: &str) -> Option<&Cell> {
         let mut cells = self.cells.iter();
         cells.find(|cell| cell.to == to && cell.probe == probe)

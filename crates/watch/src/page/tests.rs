@@ -40,7 +40,7 @@ fn answered(path: &str, query: Option<&str>) -> Answer {
         )
         .unwrap();
     let request = Request::asking(path, query);
-    answer(&config, true, &request, NOW_S)
+    answer((&config, &mesh_rows::Rows::new()), true, &request, NOW_S)
 }
 
 #[test]
@@ -124,7 +124,12 @@ fn what_waits_to_be_sent_is_among_the_metrics() {
     config.store = folder.path().join("w.db");
     drop(Store::open(&config.store).unwrap());
     let metrics = |config: &Config| {
-        let answer = answer(config, true, &Request::asking("/metrics", None), NOW_S);
+        let answer = answer(
+            (config, &mesh_rows::Rows::new()),
+            true,
+            &Request::asking("/metrics", None),
+            NOW_S,
+        );
         assert_eq!(answer.status, "200 OK");
         answer.body
     };
@@ -170,7 +175,15 @@ fn a_device_lists_its_series_by_names_that_it_chose() {
     store
         .note_state("sw1 port <i>/1 state", (NOW_S - 30) * 1_000_000, "up")
         .unwrap();
-    let asked = |path: &str| answer(&config, true, &Request::asking(path, None), NOW_S).body;
+    let asked = |path: &str| {
+        answer(
+            (&config, &mesh_rows::Rows::new()),
+            true,
+            &Request::asking(path, None),
+            NOW_S,
+        )
+        .body
+    };
     let page = asked("/target/sw1");
     let row = "<a href=\"/target/sw1%20port%20%3Ci%3E%2F1%20in\">port &lt;i&gt;/1 in</a></td><td>1.00 Mbit/s</td>";
     assert!(page.contains(row) && page.contains("<td>up</td>"), "{page}");
@@ -212,7 +225,12 @@ fn of_flows(path: &str, query: Option<&str>) -> Answer {
         };
         store.append_flows(&[heard]).unwrap();
     }
-    answer(&config, true, &Request::asking(path, query), NOW_S)
+    answer(
+        (&config, &mesh_rows::Rows::new()),
+        true,
+        &Request::asking(path, query),
+        NOW_S,
+    )
 }
 
 #[test]
@@ -278,6 +296,15 @@ fn contrib_asks_for_metrics_that_exist() {
 
 /// What is answered by member `<b>` of a mesh of three, which lost one of four probes to `it's`, and all to `c`.
 fn of_mesh(path: &str, groups: Option<&[String]>) -> Answer {
+    heard_of_mesh(path, groups, &|_| mesh_rows::Rows::new())
+}
+
+/// The same where these rows of others were heard.
+fn heard_of_mesh(
+    path: &str,
+    groups: Option<&[String]>,
+    heard: &dyn Fn(&crate::mesh::Mesh) -> mesh_rows::Rows,
+) -> Answer {
     let folder = tempfile::tempdir().unwrap();
     let member = |name: &str, host: &str, page: &str| {
         format!("[[mesh.member]]\nname = \"{name}\"\nhost = \"{host}\"\npage = \"{page}\"\n")
@@ -301,11 +328,12 @@ fn of_mesh(path: &str, groups: Option<&[String]>) -> Answer {
     store
         .append(&lossy.chain(dead).collect::<Vec<_>>())
         .unwrap();
+    let heard = &heard(config.mesh.as_ref().unwrap());
     let (part, is_all) = match groups {
         Some(groups) => (config.of_groups(groups), false),
         None => (config, true),
     };
-    answer(&part, is_all, &Request::asking(path, None), NOW_S)
+    answer((&part, heard), is_all, &Request::asking(path, None), NOW_S)
 }
 
 #[test]
@@ -315,9 +343,9 @@ fn a_mesh_is_a_matrix_of_words_that_lead_to_histories() {
         "<h1>Mesh: &lt;i&gt;</h1>",
         "<h2>&lt;u&gt;</h2>",
         "<th scope=\"row\">&lt;b&gt;</th><td></td><td class=\"part\"><a href=\"/target/%3Cb%3E%20%E2%86%92%20it%27s%20%3Cu%3E\">▲ 25.0 % lost, 20.0 ms</a></td>",
-        "\">✖ no answer</a></td></tr>",
+        "\">✖ no answer</a></td><td>this member</td></tr>",
         // Their rows are not known here, and nothing was loaded yet.
-        "<th scope=\"row\">it&#39;s</th><td>?</td><td></td><td>?</td>",
+        "<th scope=\"row\">it&#39;s</th><td>?</td><td></td><td>?</td><td>not asked yet</td>",
         "\">·</a></td>",
         "has a slot of 14400.0 s for each",
     ] {
@@ -347,4 +375,60 @@ fn a_row_is_a_document_for_those_who_see_its_group() {
     );
     let other = ["other".to_owned()];
     assert_eq!(of_mesh("/mesh.json", Some(&other)).status, "404 Not Found");
+}
+
+#[test]
+fn rows_of_others_are_shown_as_far_as_they_can_be_believed() {
+    use crate::mesh::row::Row;
+    let heard = |mesh: &crate::mesh::Mesh| {
+        let cell = |to: &str, probe: &str, lost: u64, median: Option<f64>| serde_json::json!({"to": to, "probe": probe, "count": 4, "lost": lost, "median": median});
+        let row = serde_json::json!({
+            "schema": "plumb.mesh/1", "mesh": mesh.name, "member": "it's", "digest": "<s>", "at_s": NOW_S - 100,
+            "cells": [
+                cell("<b>", "<u>", 0, Some(0.03)),
+                // A second one of the same, a stranger, itself, and numbers that cannot be.
+                cell("<b>", "<u>", 4, None),
+                cell("<script>", "<u>", 0, Some(0.03)),
+                cell("it's", "<u>", 0, Some(0.03)),
+                cell("c", "<u>", 5, None),
+                cell("c", "rate", 4, Some(1e6)),
+            ],
+        });
+        let row = Row::read(mesh, "it's", row.to_string().as_bytes()).unwrap();
+        assert_eq!(row.cells.len(), 1);
+        let rows = [("it's", Ok(row)), ("c", Err("silent: <script>".to_owned()))];
+        let rows = rows.map(|(name, row)| {
+            let heard = mesh_rows::Heard {
+                at_s: NOW_S - 30,
+                row,
+            };
+            (
+                (mesh.name.clone(), name.to_owned()),
+                std::sync::Arc::new(heard),
+            )
+        });
+        rows.into()
+    };
+    let page = heard_of_mesh("/mesh", None, &heard).body;
+    for words in [
+        "<td class=\"fine\"><a href=\"http://192.0.2.2:7590/target/it%27s%20%E2%86%92%20%3Cb%3E%20%3Cu%3E\">● 30.0 ms</a></td>",
+        "it has another file: slots differ; its clock is 70 s behind",
+        "silent: &lt;script&gt;",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(!page.contains("<script") && !page.contains("<s>"), "{page}");
+    // What was heard long ago is not known any more.
+    let old = |mesh: &crate::mesh::Mesh| {
+        let mut rows = heard(mesh);
+        for heard in rows.values_mut() {
+            std::sync::Arc::make_mut(heard).at_s -= 600;
+        }
+        rows
+    };
+    let page = heard_of_mesh("/mesh", None, &old).body;
+    assert!(
+        !page.contains("30.0 ms") && page.contains("not asked since 22:02"),
+        "{page}"
+    );
 }

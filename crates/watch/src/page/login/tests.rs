@@ -2,6 +2,7 @@ use super::super::entered;
 use super::*;
 use crate::alarm::record::Alarm;
 use crate::config::Config;
+use crate::mesh::fetching as mesh_rows;
 use crate::store::Store;
 
 const NOW_S: i64 = 1_700_000_000;
@@ -55,7 +56,12 @@ impl Page {
     }
 
     fn asked(&self, request: &Request, now_s: i64) -> Answer {
-        entered(&self.config, &self.gate, request, now_s)
+        entered(
+            (&self.config, &mesh_rows::Rows::new()),
+            &self.gate,
+            request,
+            now_s,
+        )
     }
 
     /// The answer to a request with these fields.
