@@ -101,6 +101,8 @@ impl Get<'_> {
                 return Err("the connection ended within the answer".to_owned());
             }
             Some(length) => body.truncate(length),
+            // It may have come with the head.
+            None if body.len() > self.most_bytes => return Err(too_long()),
             None => {}
         }
         Ok(Document {
